@@ -1,0 +1,3 @@
+module hccl.dev/hccl
+
+go 1.26
