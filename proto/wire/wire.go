@@ -1,0 +1,160 @@
+// Package wire holds the byte layouts that ranks exchange outside shared segments: what a rank tells of itself when a communicator
+// is made, and the frames of point-to-point messages. Each layout carries a version and is decoded with bounds checks, because the
+// other end may be another build or no rank at all. It moves nothing itself; core calls it.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Version is the version of all layouts of this package. Ranks of different versions do not talk.
+const Version = 1
+
+// Setting is one value that ranks must agree on.
+type Setting struct{ Name, Value string }
+
+// Peer is what a rank tells all others of itself at init. Keys are random and known only to ranks of the communicator: who can
+// name one on a host's abstract socket has proved to be on that host and in that network namespace.
+type Peer struct {
+	Library    string // version and path, for texts
+	PID        int32
+	Started    uint64 // start time of the process, so that a recycled PID is noticed
+	BootID     string
+	NetNS      uint64 // inode of the network namespace
+	PIDNS      uint64
+	Exchange   string // name of the process's abstract socket; equal for ranks of one process
+	ArenaKey   [16]byte
+	SegmentKey [16]byte
+	Addrs      []netip.AddrPort // of the process's TCP listener
+	CanShare   bool             // shared memory is possible and not switched off
+	Settings   []Setting
+}
+
+const (
+	maxText  = 4096
+	maxItems = 256
+)
+
+var errShort = errors.New("a peer's description is cut short")
+
+// Append appends p's encoding to b.
+func (p *Peer) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, Version)
+	b = appendText(b, p.Library)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.PID))
+	b = binary.LittleEndian.AppendUint64(b, p.Started)
+	b = appendText(b, p.BootID)
+	b = binary.LittleEndian.AppendUint64(b, p.NetNS)
+	b = binary.LittleEndian.AppendUint64(b, p.PIDNS)
+	b = appendText(b, p.Exchange)
+	b = append(b, p.ArenaKey[:]...)
+	b = append(b, p.SegmentKey[:]...)
+	if p.CanShare {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Addrs)))
+	for _, a := range p.Addrs {
+		b = appendText(b, a.String())
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Settings)))
+	for _, s := range p.Settings {
+		b = appendText(appendText(b, s.Name), s.Value)
+	}
+	return b
+}
+
+// Decode reads what Append wrote. A version that is not ours is an error that says both.
+func (p *Peer) Decode(b []byte) error {
+	r := reader{b: b}
+	if v := r.u16(); r.err == nil && v != Version {
+		return fmt.Errorf("wire version %d, ours is %d", v, Version)
+	}
+	*p = Peer{Library: r.text(), PID: int32(r.u32()), Started: r.u64(), BootID: r.text(), NetNS: r.u64(), PIDNS: r.u64(),
+		Exchange: r.text()}
+	copy(p.ArenaKey[:], r.take(16))
+	copy(p.SegmentKey[:], r.take(16))
+	if f := r.take(1); f != nil {
+		p.CanShare = f[0] == 1
+	}
+	for range r.items() {
+		a, err := netip.ParseAddrPort(r.text())
+		if r.err == nil && err != nil {
+			return fmt.Errorf("a peer's address: %w", err)
+		}
+		p.Addrs = append(p.Addrs, a)
+	}
+	for range r.items() {
+		p.Settings = append(p.Settings, Setting{Name: r.text(), Value: r.text()})
+	}
+	if r.err == nil && len(r.b) != 0 {
+		return fmt.Errorf("a peer's description has %d bytes too many", len(r.b))
+	}
+	return r.err
+}
+
+func appendText(b []byte, s string) []byte {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
+}
+
+// reader takes values off a buffer; after the first shortage it gives zeros and keeps the error.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) take(n int) []byte {
+	if r.err != nil || len(r.b) < n {
+		r.err = errShort
+		return nil
+	}
+	v := r.b[:n]
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) u16() uint16 {
+	if v := r.take(2); v != nil {
+		return binary.LittleEndian.Uint16(v)
+	}
+	return 0
+}
+
+func (r *reader) u32() uint32 {
+	if v := r.take(4); v != nil {
+		return binary.LittleEndian.Uint32(v)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if v := r.take(8); v != nil {
+		return binary.LittleEndian.Uint64(v)
+	}
+	return 0
+}
+
+func (r *reader) text() string {
+	n := int(r.u16())
+	if n > maxText {
+		r.err = fmt.Errorf("a peer's text of %d bytes", n)
+		return ""
+	}
+	return string(r.take(n))
+}
+
+func (r *reader) items() int {
+	n := int(r.u16())
+	if n > maxItems {
+		r.err = fmt.Errorf("a peer's list of %d items", n)
+		return 0
+	}
+	return n
+}
