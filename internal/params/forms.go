@@ -1,0 +1,161 @@
+package params
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"hccl.dev/hccl/internal/log"
+)
+
+// Kind is what a knob's text means to C.
+type Kind uint8
+
+// The kinds. Their values are those of enum hccl_param_kind in the table that gen writes.
+const (
+	Text Kind = iota
+	Int
+	Bool
+	Seconds // with a fraction
+)
+
+// form is how a knob's text is read.
+type form struct {
+	Kind  Kind
+	Range string // what is accepted, in words
+	set   func(v *Values, s string) error
+}
+
+// PortRange is first to last, both included; the zero value is any port.
+type PortRange struct{ First, Last uint16 }
+
+func text(at func(*Values) *string) form {
+	return form{Text, "any text", func(v *Values, s string) error {
+		*at(v) = s
+		return nil
+	}}
+}
+
+// checked accepts a text that check has nothing against, and the empty one.
+func checked(words string, check func(string) error, at func(*Values) *string) form {
+	return form{Text, words, func(v *Values, s string) error {
+		if err := check(s); err != nil {
+			return err
+		}
+		*at(v) = s
+		return nil
+	}}
+}
+
+func level(at func(*Values) *string) form {
+	return checked("VERSION, WARN, INFO or TRACE", func(s string) error {
+		_, err := log.ParseLevel(s)
+		return err
+	}, at)
+}
+
+func subjects(at func(*Values) *string) form {
+	return checked("subjects separated by commas", func(s string) error {
+		_, err := log.ParseSubjects(s)
+		return err
+	}, at)
+}
+
+func oneOf(at func(*Values) *string, words ...string) form {
+	all := strings.Join(words, " or ")
+	return checked(all, func(s string) error {
+		for _, w := range words {
+			if s == "" || s == w {
+				return nil
+			}
+		}
+		return fmt.Errorf("want %s", all)
+	}, at)
+}
+
+// count accepts whole numbers as C's strtoll does with base 0.
+func count(least, most int, at func(*Values) *int) form {
+	return form{Int, fmt.Sprintf("%d to %d", least, most), func(v *Values, s string) error {
+		n, err := whole(s, int64(least), int64(most))
+		if err == nil {
+			*at(v) = int(n)
+		}
+		return err
+	}}
+}
+
+func bytes(least, most int64, at func(*Values) *int64) form {
+	return form{Int, fmt.Sprintf("%d to %d bytes", least, most), func(v *Values, s string) error {
+		n, err := whole(s, least, most)
+		if n, unit := inUnits(s); err != nil && unit {
+			return fmt.Errorf("want a plain number of bytes: %d", n)
+		}
+		if err == nil {
+			*at(v) = n
+		}
+		return err
+	}}
+}
+
+func whole(s string, least, most int64) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(s), 0, 64)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("want a whole number from %d to %d", least, most)
+	}
+	return n, nil
+}
+
+// inUnits reads a number with K, M or G behind it. Such a text is refused, as by NCCL, but the answer can say what was meant.
+func inUnits(s string) (int64, bool) {
+	digits, suffix := s, int64(0)
+	for k, unit := range "KMG" {
+		if cut, ok := strings.CutSuffix(strings.ToUpper(s), string(unit)); ok {
+			digits, suffix = cut, int64(1)<<(10*(k+1))
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return n * suffix, err == nil && suffix != 0
+}
+
+func flag(at func(*Values) *bool) form {
+	return form{Bool, "0 or 1", func(v *Values, s string) error {
+		n, err := whole(s, 0, 1)
+		if err == nil {
+			*at(v) = n == 1
+		}
+		return err
+	}}
+}
+
+const mostSeconds = 1e9 // some thirty years; the sum with any clock fits a time.Duration
+
+// seconds accepts numbers with a fraction; least is the smallest that makes sense.
+func seconds(least float64, at func(*Values) *time.Duration) form {
+	return form{Seconds, fmt.Sprintf("seconds from %g", least), func(v *Values, s string) error {
+		n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+		if err != nil || math.IsNaN(n) || n < least || n > mostSeconds {
+			return fmt.Errorf("want a number of seconds from %g to %g", least, mostSeconds)
+		}
+		*at(v) = time.Duration(n * float64(time.Second))
+		return nil
+	}}
+}
+
+func ports(at func(*Values) *PortRange) form {
+	return form{Text, "first-last, from 1 to 65535", func(v *Values, s string) error {
+		if s == "" {
+			*at(v) = PortRange{}
+			return nil
+		}
+		a, b, _ := strings.Cut(s, "-")
+		first, err1 := strconv.ParseUint(strings.TrimSpace(a), 10, 16)
+		last, err2 := strconv.ParseUint(strings.TrimSpace(b), 10, 16)
+		if err1 != nil || err2 != nil || first == 0 || last < first {
+			return fmt.Errorf("want first-last with ports from 1 to 65535, such as 42000-42031")
+		}
+		*at(v) = PortRange{uint16(first), uint16(last)}
+		return nil
+	}}
+}

@@ -1,0 +1,104 @@
+package params
+
+import "time"
+
+// Values is a snapshot of all settings. It never changes once Load has returned it.
+type Values struct {
+	Debug, DebugFile, DebugSubsys string
+	Algo, Proto                   string        // as written; package proto reads the lists
+	BuffSize                      int64         // bytes
+	MinChannels, MaxChannels      int           // 0: choose
+	MinCTAs, MaxCTAs              int           // 0: choose
+	ShmDisable, P2PDisable        bool          //
+	Net                           string        // as written
+	SocketIfname                  string        // as written; the transport reads the list
+	SocketFamily                  string        // AF_INET, AF_INET6 or ""
+	CommID                        string        // host:port, "" for none
+	CommBlocking                  int           // -1: as the call's config says
+	InitTimeout                   time.Duration // for a communicator to be made
+	Timeout                       time.Duration // for one operation, 0: none
+	PeerTimeout                   time.Duration // for a host that does not answer
+	Deterministic                 bool          //
+	PortRange                     PortRange     // zero: any
+	ShmArena                      int64         // bytes
+	ShmSlice                      int64         // bytes, 0: choose
+
+	settings []Setting
+	listed   bool // whether report said what is set
+}
+
+// Knob is one setting.
+type Knob struct {
+	Name, Default string
+	Text          string // for the manual: what it does
+	form
+}
+
+var table = []Knob{
+	{"NCCL_DEBUG", "", "How much is said: VERSION, WARN, INFO or TRACE. Nothing without it.",
+		level(func(v *Values) *string { return &v.Debug })},
+	{"NCCL_DEBUG_FILE", "", "File for the log in place of stderr; %h is the host's name, %p the process.",
+		text(func(v *Values) *string { return &v.DebugFile })},
+	{"NCCL_DEBUG_SUBSYS", "", "Subjects of INFO and TRACE, separated by commas; ^ in front leaves them out; ALL is all.",
+		subjects(func(v *Values) *string { return &v.DebugSubsys })},
+	{"NCCL_ALGO", "", "Algorithms to choose from, such as ring or direct; ^ in front excludes; func:list for one function.",
+		text(func(v *Values) *string { return &v.Algo })},
+	{"NCCL_PROTO", "", "Accepted for NCCL's sake: protocols follow from size and transport here.",
+		text(func(v *Values) *string { return &v.Proto })},
+	{"NCCL_BUFFSIZE", "4194304", "Upper bound of staging bytes per channel and peer; filled on demand.",
+		bytes(1<<12, 1<<30, func(v *Values) *int64 { return &v.BuffSize })},
+	{"NCCL_MIN_NCHANNELS", "0", "Least number of channels; 0 lets the library choose.",
+		count(0, maxChannels, func(v *Values) *int { return &v.MinChannels })},
+	{"NCCL_MAX_NCHANNELS", "0", "Greatest number of channels; 0 lets the library choose.",
+		count(0, maxChannels, func(v *Values) *int { return &v.MaxChannels })},
+	{"NCCL_MIN_CTAS", "0", "Newer name of NCCL_MIN_NCHANNELS, which goes first where both are set.",
+		count(0, maxChannels, func(v *Values) *int { return &v.MinCTAs })},
+	{"NCCL_MAX_CTAS", "0", "Newer name of NCCL_MAX_NCHANNELS, which goes first where both are set.",
+		count(0, maxChannels, func(v *Values) *int { return &v.MaxCTAs })},
+	{"NCCL_SHM_DISABLE", "0", "1: ranks of one host do not use shared memory but TCP.",
+		flag(func(v *Values) *bool { return &v.ShmDisable })},
+	{"NCCL_P2P_DISABLE", "0", "1: no rank reads another's memory directly.",
+		flag(func(v *Values) *bool { return &v.P2PDisable })},
+	{"NCCL_NET", "", "Network between hosts; Socket is the one there is.",
+		text(func(v *Values) *string { return &v.Net })},
+	{"NCCL_SOCKET_IFNAME", "", "Interfaces by prefix, separated by commas; = in front: exact names; ^ in front: all but these.",
+		text(func(v *Values) *string { return &v.SocketIfname })},
+	{"NCCL_SOCKET_FAMILY", "", "Addresses to use: AF_INET or AF_INET6; both without it.",
+		oneOf(func(v *Values) *string { return &v.SocketFamily }, "AF_INET", "AF_INET6")},
+	{"NCCL_COMM_ID", "", "host:port at which rank 0 listens, in place of the address in the unique id.",
+		text(func(v *Values) *string { return &v.CommID })},
+	{"NCCL_COMM_BLOCKING", "-1", "1: calls that make a communicator wait for it; 0: they do not; -1: as their config says.",
+		count(-1, 1, func(v *Values) *int { return &v.CommBlocking })},
+	{"HCCL_INIT_TIMEOUT", "300", "Seconds for all ranks to come when a communicator is made; the error names the absent.",
+		seconds(0.001, func(v *Values) *time.Duration { return &v.InitTimeout })},
+	{"HCCL_TIMEOUT", "0", "Seconds for one operation; 0: no limit. The error names whom it waited for.",
+		seconds(0, func(v *Values) *time.Duration { return &v.Timeout })},
+	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that does not answer counts as gone; never above a set HCCL_TIMEOUT.",
+		seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout })},
+	{"HCCL_DETERMINISTIC", "0", "1: equal bits whatever the algorithm, channels and placement; ranks are added in order.",
+		flag(func(v *Values) *bool { return &v.Deterministic })},
+	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it.",
+		ports(func(v *Values) *PortRange { return &v.PortRange })},
+	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
+		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
+	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",
+		bytes(0, 1<<26, func(v *Values) *int64 { return &v.ShmSlice })},
+}
+
+// maxChannels is NCCL's bound (MAXCHANNELS in its public header's documentation of minCTAs and maxCTAs).
+const maxChannels = 64
+
+// Channels returns the bounds that are set by either pair of names, 0 where there is none.
+func (v *Values) Channels() (least, most int) {
+	least, most = v.MinChannels, v.MaxChannels
+	if least == 0 {
+		least = v.MinCTAs
+	}
+	if most == 0 {
+		most = v.MaxCTAs
+	}
+	if most != 0 && least > most {
+		least = most
+	}
+	return least, most
+}
