@@ -1,6 +1,13 @@
 package proto
 
-import "hccl.dev/hccl/device"
+import (
+	"errors"
+
+	"hccl.dev/hccl/device"
+)
+
+// ErrTag is what Peek answers when the next slice belongs to another operation: the ranks disagree about their calls.
+var ErrTag = errors.New("a slice of another operation arrived: the ranks did not make the same calls in the same order")
 
 // Tag names the operation that slices belong to. Both ends of a port state it, so that ranks which disagree notice before a byte
 // is delivered.
@@ -23,9 +30,10 @@ const (
 // Out is the writing end of a port: slices that one or more ranks read in order. Nothing in it blocks.
 type Out interface {
 	Begin(Tag) // slices committed from here on belong to this operation
-	// Reserve returns room for a slice of n bytes, or 0: not now. The room may be written until Commit.
+	// Reserve returns room for a slice of n bytes, or 0: not now. The room may be written until Commit, which
+	// follows before the next Reserve. n may be 0: an empty slice is a slice, with an address that is not 0.
 	Reserve(n uint64) (device.Ptr, error)
-	Commit(n uint64) // hands the reserved slice to the readers
+	Commit(n uint64) // hands the reserved slice to the readers; n is at most what was reserved
 	// Blocker is the rank whose reading the next Reserve waits for, -1 if none.
 	Blocker() int
 }

@@ -1,0 +1,121 @@
+package proto
+
+import (
+	"fmt"
+
+	"hccl.dev/hccl/internal/coll"
+)
+
+// Setting is what restricts a choice. All ranks of a communicator must hold the same values.
+type Setting struct {
+	Algos        Algos  // the algorithms to take; the zero value leaves the choice open
+	Forced       bool   // Algos is an order: where nothing in it fits, Choose fails instead of choosing freely
+	MinChannels  int    // 0: choose
+	MaxChannels  int    // 0: choose
+	Reproducible bool   // only algorithms whose results depend on the data alone
+	Slice        uint64 // bytes of a slice, 0: choose
+}
+
+// Choice is how an operation is carried out.
+type Choice struct {
+	Algo     Algo
+	Channels int
+	Slice    uint64 // bytes, for Run.Start
+	Ignored  bool   // Setting.Algos had nothing that fits and was not an order
+}
+
+// Sizes of the rule, in bytes. They were chosen by measurement on a host; see the benchmark of package core.
+const (
+	oneShotMax  = 32 << 10  // of a vector: below it every rank reads all of every other
+	sliceMin    = 8 << 10   // shorter slices cost more in steps than they hide
+	sliceMax    = 128 << 10 // a slice and its copy stay in the second-level cache
+	maxChannels = 16        // more ports than this help nobody on one host
+)
+
+// Choose picks algorithm, channels and slice. It depends only on s and on the parts of op that all ranks share, so that all
+// ranks choose alike: type, reduction, number of ranks, and (except for all-to-all-v, where only pairs know) the counts.
+func Choose(s *Setting, op *Op) (Choice, error) {
+	allowed := s.Algos.set(op.Func)
+	c := Choice{Channels: channels(s)}
+	algo, err := pick(s, op, allowed)
+	if err != nil && allowed != 0 && !s.Forced {
+		c.Ignored = true
+		algo, err = pick(s, op, 0)
+	}
+	if err != nil {
+		return Choice{}, err
+	}
+	c.Algo = algo
+	c.Slice = s.Slice
+	if c.Slice == 0 {
+		c.Slice = sliceFor(algo, op, c.Channels)
+	}
+	return c, nil
+}
+
+// order is the preference of the free choice for an operation of this size.
+func order(op *Op) [NumAlgos]Algo {
+	if shared(op)*op.Type.Size() <= oneShotMax {
+		return [...]Algo{OneShot, TwoShot, Ring}
+	}
+	return [...]Algo{TwoShot, OneShot, Ring}
+}
+
+// pick returns the first algorithm in order of preference that is allowed (0: all are) and fits.
+func pick(s *Setting, op *Op, allowed AlgoSet) (Algo, error) {
+	var why error
+	for _, a := range order(op) {
+		if allowed != 0 && !allowed.Has(a) {
+			continue
+		}
+		err := a.Fits(op.Func, op.Type, op.Red, op.N)
+		if err == nil && s.Reproducible && op.Func.Reduces() && op.N > 1 && !a.Reproducible() {
+			err = fmt.Errorf("%s is not reproducible: it sums in an order that depends on the size; use direct", a)
+		}
+		if err == nil {
+			return a, nil
+		}
+		if why == nil {
+			why = err
+		}
+	}
+	if why == nil {
+		why = fmt.Errorf("none of the algorithms asked for (%s) exists here; there are ring, direct, oneshot and twoshot", allowed)
+	}
+	return 0, fmt.Errorf("no algorithm for %s of %s, %d ranks: %w", op.Func, op.Type, op.N, why)
+}
+
+func channels(s *Setting) int {
+	c := 1
+	if s.MinChannels > c {
+		c = s.MinChannels
+	}
+	if s.MaxChannels > 0 && c > s.MaxChannels {
+		c = s.MaxChannels
+	}
+	return min(c, maxChannels)
+}
+
+// shared is a count that all ranks know: Count, or for the V forms the largest share where everybody knows it.
+func shared(op *Op) uint64 {
+	switch op.Func {
+	case coll.AllGatherV, coll.ReduceScatterV:
+		var most uint64
+		for _, c := range op.RecvCounts {
+			most = max(most, c)
+		}
+		return most
+	case coll.AlltoAllV:
+		return 1 << 20 / op.Type.Size()
+	}
+	return op.Count
+}
+
+// sliceFor cuts a chunk into at least four slices once they are longer than sliceMin.
+func sliceFor(a Algo, op *Op, channels int) uint64 {
+	chunk := shared(op) * op.Type.Size() / uint64(channels)
+	if a != OneShot && (op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast) {
+		chunk /= uint64(op.N)
+	}
+	return min(max(chunk/4&^63, sliceMin), sliceMax)
+}
