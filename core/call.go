@@ -1,0 +1,29 @@
+package core
+
+import (
+	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/coll"
+)
+
+// Call is one operation that a program asks of a communicator, its arguments already checked.
+type Call struct {
+	Func  coll.Func
+	Type  coll.DataType
+	Red   coll.RedOp
+	Send  device.Ptr
+	Recv  device.Ptr
+	Count uint64 // elements, as the call counts them
+	Root  int    // root, or the peer of a message
+	Tag   int32  // of a message
+	Scale uint64 // PreMulSum: the factor, bits of Type
+
+	// The V forms: elements for or of each rank and their offsets in elements; nil otherwise.
+	SendCounts, SendDispls, RecvCounts, RecvDispls []uint64
+
+	Algo                     string // algorithms that this call asks for; "": choose
+	AlgoForced               bool
+	MinChannels, MaxChannels int // 0: choose
+}
+
+// message reports whether the call is a point-to-point message, which has no number among the collectives.
+func (c *Call) message() bool { return c.Func == coll.Send || c.Func == coll.Recv }

@@ -1,0 +1,208 @@
+package core
+
+import (
+	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/proto/wire"
+)
+
+const (
+	eagerBytes = 8 << 10   // a message up to this goes at once and waits at the receiver
+	dataBytes  = 128 << 10 // payload of a data frame
+)
+
+// messages moves the point-to-point messages of one rank of a communicator. Nothing in it blocks: advance does what can be done
+// now. Only the thread that holds the communicator's turn calls it.
+type messages struct {
+	me    int
+	lines []*line // by peer, made at first use
+	ports proto.Ports
+	queue device.Queue
+	live  int // messages that are not finished
+	free  []*message
+}
+
+// line carries the messages between this rank and one peer, both ways.
+type line struct {
+	peer  int
+	out   proto.Out
+	in    proto.In
+	next  uint64 // number of the next message to the peer
+	sends []*message
+	inbox inbox
+	open  []*message // matched receives whose data is on its way
+	clear []uint64   // announced messages to be cleared
+	put   transfer   // the frame that is being filled
+	got   transfer   // the frame whose payload is being copied out
+}
+
+// transfer is a copy between a frame and a user's buffer: submitted, then done when its fence is.
+type transfer struct {
+	active bool
+	fence  device.Fence
+	msg    *message
+	frame  uint64 // bytes of the slice to commit
+	bytes  uint64 // payload
+}
+
+func newMessages(me, n int, ports proto.Ports, queue device.Queue) *messages {
+	return &messages{me: me, lines: make([]*line, n), ports: ports, queue: queue}
+}
+
+// start queues a message. It is finished some advances later; the caller keeps it until then and gives it back by release.
+func (ms *messages) start(c *Call) (*message, error) {
+	l, err := ms.line(c.Root)
+	if err != nil {
+		return nil, err
+	}
+	m := ms.take()
+	m.call = *c
+	ms.live++
+	if c.Func == coll.Send {
+		m.id = l.next
+		l.next++
+		l.sends = append(l.sends, m)
+		return m, nil
+	}
+	if a, ok := l.inbox.post(m); ok {
+		if err := disagrees(&a.frame, m, l.peer, ms.me); err != nil {
+			return nil, err
+		}
+		err = ms.matched(l, m, &a.frame, device.BytesPtr(a.payload))
+	}
+	return m, err
+}
+
+func (ms *messages) take() *message {
+	if n := len(ms.free); n > 0 {
+		m := ms.free[n-1]
+		ms.free = ms.free[:n-1]
+		*m = message{}
+		return m
+	}
+	return new(message)
+}
+
+func (ms *messages) release(m *message) { ms.free = append(ms.free, m) }
+
+func (ms *messages) line(peer int) (*line, error) {
+	if l := ms.lines[peer]; l != nil {
+		return l, nil
+	}
+	l := &line{peer: peer}
+	if peer != ms.me {
+		var err error
+		if l.out, err = ms.ports.Out(proto.Msg, 0, peer); err != nil {
+			return nil, err
+		}
+		if l.in, err = ms.ports.In(proto.Msg, 0, peer); err != nil {
+			return nil, err
+		}
+	}
+	ms.lines[peer] = l
+	return l, nil
+}
+
+// advance does what can be done now for all peers.
+func (ms *messages) advance() (moved bool, err error) {
+	for _, l := range ms.lines {
+		if l == nil || !l.busy() {
+			continue
+		}
+		mv, err := ms.advanceLine(l)
+		if err != nil {
+			return moved, err
+		}
+		moved = moved || mv
+	}
+	return moved, nil
+}
+
+func (l *line) busy() bool {
+	return len(l.sends)+len(l.inbox.posted)+len(l.open)+len(l.clear) > 0 || l.put.active || l.got.active
+}
+
+// blocker is a peer whose message or room is waited for, -1 if none.
+func (ms *messages) blocker() int {
+	for _, l := range ms.lines {
+		if l != nil && l.busy() {
+			return l.peer
+		}
+	}
+	return -1
+}
+
+func (ms *messages) advanceLine(l *line) (bool, error) {
+	if l.peer == ms.me {
+		return ms.advanceSelf(l)
+	}
+	a, err := ms.clearAnnounced(l)
+	if err != nil {
+		return a, err
+	}
+	b, err := ms.pushSends(l)
+	if err != nil {
+		return a || b, err
+	}
+	c, err := ms.pullFrames(l)
+	return a || b || c, err
+}
+
+func (ms *messages) finish(m *message) {
+	m.state = finished
+	ms.live--
+}
+
+// copyBytes submits a copy of n bytes.
+func (ms *messages) copyBytes(dst, src device.Ptr, n uint64) (device.Fence, error) {
+	if n == 0 {
+		return device.Fence{}, nil
+	}
+	cmd := [1]device.Cmd{{Op: device.Copy, SrcType: coll.Uint8, Acc: coll.Uint8, DstType: coll.Uint8, NSrc: 1, NDst: 1, Scaled: -1, N: n}}
+	cmd[0].Dst[0], cmd[0].Src[0] = dst, src
+	return ms.queue.Submit(cmd[:])
+}
+
+// drop removes element i, keeping the order.
+func drop(list []*message, i int) []*message {
+	copy(list[i:], list[i+1:])
+	list[len(list)-1] = nil
+	return list[:len(list)-1]
+}
+
+// advanceSelf pairs messages of this rank to itself: in order, by tag. A small one whose receive is not there is kept aside, unless
+// a larger one before it waits.
+func (ms *messages) advanceSelf(l *line) (moved bool, err error) {
+	for i := 0; i < len(l.sends); {
+		s := l.sends[i]
+		r := l.inbox.match(s.call.Tag)
+		if r == nil && (i > 0 || s.bytes() > eagerBytes) {
+			i++
+			continue
+		}
+		if err := ms.deliverSelf(l, s, r); err != nil {
+			return moved, err
+		}
+		l.sends = drop(l.sends, i)
+		ms.finish(s)
+		moved = true
+	}
+	return moved, nil
+}
+
+func (ms *messages) deliverSelf(l *line, s, r *message) error {
+	f := wire.Frame{Kind: wire.Eager, Tag: s.call.Tag, Count: s.call.Count, Type: uint8(s.call.Type), Bytes: s.bytes()}
+	if r == nil {
+		a := arrival{frame: f, payload: make([]byte, s.bytes())}
+		l.inbox.early = append(l.inbox.early, a)
+		_, err := ms.copyBytes(device.BytesPtr(a.payload), s.call.Send, s.bytes())
+		return err
+	}
+	if err := disagrees(&f, r, ms.me, ms.me); err != nil {
+		return err
+	}
+	_, err := ms.copyBytes(r.call.Recv, s.call.Send, s.bytes())
+	ms.finish(r)
+	return err
+}

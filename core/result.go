@@ -1,0 +1,54 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Result is an ncclResult_t.
+type Result int
+
+// The results of the C ABI.
+const (
+	Success Result = iota
+	UnhandledCudaError
+	SystemError
+	InternalError
+	InvalidArgument
+	InvalidUsage
+	RemoteError
+	InProgress
+	Timeout
+)
+
+// Error is a failure as a caller sees it: a result of the C ABI and a sentence that says what, who, where and what to do.
+type Error struct {
+	Result Result
+	Text   string
+	cause  error
+}
+
+func (e *Error) Error() string { return e.Text }
+func (e *Error) Unwrap() error { return e.cause }
+
+// failf makes an Error; a %w in format keeps its cause.
+func failf(r Result, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Result: r, Text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// ResultOf is the result that an error stands for: its own, that of an error inside it that knows one, or ncclInternalError.
+func ResultOf(err error) Result {
+	if err == nil {
+		return Success
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Result
+	}
+	var known interface{ Result() int }
+	if errors.As(err, &known) {
+		return Result(known.Result())
+	}
+	return InternalError
+}
