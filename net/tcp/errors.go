@@ -1,0 +1,38 @@
+package tcp
+
+import "fmt"
+
+// resultRemote is the value of ncclRemoteError: the fault is at another rank or on the way to it.
+const resultRemote = 6
+
+// GoneError is what a port answers once the rank at its other end is gone and everything that it sent has been read.
+type GoneError struct {
+	Rank    int
+	Orderly bool  // it said goodbye: all that it had committed was delivered
+	Cause   error // nil when Orderly
+}
+
+func (e *GoneError) Error() string {
+	if e.Orderly {
+		return fmt.Sprintf("rank %d has left the communicator; it takes part in no further operation", e.Rank)
+	}
+	return fmt.Sprintf("connection to rank %d ended without a goodbye: %v; its process has probably died, see its log", e.Rank, e.Cause)
+}
+
+func (e *GoneError) Unwrap() error { return e.Cause }
+
+// Result is the error's value in NCCL's ABI.
+func (e *GoneError) Result() int { return resultRemote }
+
+// FrameError says that a rank sent bytes that are no frame of this library, or a frame that breaks the rules of its flow.
+type FrameError struct {
+	Rank int
+	What string
+}
+
+func (e *FrameError) Error() string {
+	return fmt.Sprintf("rank %d sent a bad frame: %s; check that all ranks load the same version of the library", e.Rank, e.What)
+}
+
+// Result is the error's value in NCCL's ABI.
+func (e *FrameError) Result() int { return resultRemote }
