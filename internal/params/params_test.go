@@ -1,0 +1,117 @@
+package params
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hccl.dev/hccl/internal/log"
+)
+
+func from(m map[string]string) *Values {
+	return read(func(name string) (string, bool) { s, ok := m[name]; return s, ok })
+}
+
+func TestDefaults(t *testing.T) {
+	v := from(nil)
+	if v.BuffSize != 4<<20 || v.InitTimeout != 300*time.Second || v.PeerTimeout != time.Minute || v.Timeout != 0 || v.CommBlocking != -1 ||
+		v.ShmArena != 512<<20 || v.ShmDisable || v.Deterministic || v.PortRange != (PortRange{}) {
+		t.Errorf("%+v", v)
+	}
+	for _, s := range v.Settings() {
+		if s.Source != Default || s.Value != s.Knob.Default || s.Bad != "" {
+			t.Errorf("%s: %+v", s.Knob.Name, s)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	v := from(map[string]string{"NCCL_BUFFSIZE": "0x100000", "HCCL_INIT_TIMEOUT": "1.5", "NCCL_SHM_DISABLE": " 1 ",
+		"HCCL_PORT_RANGE": "42000-42031", "NCCL_MAX_CTAS": "4", "NCCL_MIN_NCHANNELS": "8", "NCCL_SOCKET_FAMILY": "AF_INET6", "NCCL_ALGO": ""})
+	if v.BuffSize != 1<<20 || v.InitTimeout != 1500*time.Millisecond || !v.ShmDisable || v.PortRange != (PortRange{42000, 42031}) ||
+		v.SocketFamily != "AF_INET6" {
+		t.Errorf("%+v", v)
+	}
+	if least, most := v.Channels(); least != 4 || most != 4 {
+		t.Errorf("channels %d to %d, want the least held to the most, 4", least, most)
+	}
+}
+
+func TestBadValuesKeepTheDefault(t *testing.T) {
+	for _, c := range []struct{ name, value, word string }{
+		{"NCCL_BUFFSIZE", "-3", "4096"}, {"NCCL_BUFFSIZE", "4M", "4194304"}, {"NCCL_BUFFSIZE", "9223372036854775808", "whole"},
+		{"NCCL_MAX_NCHANNELS", "abc", "64"}, {"NCCL_DEBUG", "inof", "INFO"}, {"NCCL_SHM_DISABLE", "yes", "0 to 1"},
+		{"NCCL_SOCKET_FAMILY", "AF_UNIX", "AF_INET6"}, {"HCCL_INIT_TIMEOUT", "NaN", "seconds"}, {"HCCL_INIT_TIMEOUT", "0", "0.001"},
+		{"HCCL_TIMEOUT", "1e300", "1e+09"}, {"HCCL_PORT_RANGE", "9-1", "42000"}, {"HCCL_PORT_RANGE", "0-1", "65535"},
+		{"NCCL_DEBUG_SUBSYS", "NETT", "NET"},
+	} {
+		v, found := from(map[string]string{c.name: c.value}), false
+		for _, s := range v.Settings() {
+			if s.Knob.Name == c.name {
+				found = s.Bad == c.value && strings.Contains(s.Why, c.word) && s.Value == s.Knob.Default && s.Source == Default
+			}
+		}
+		if !found {
+			t.Errorf("%s=%s: not refused with the word %q", c.name, c.value, c.word)
+		}
+	}
+}
+
+// Load reads C's environment, which os.Setenv changes in a program with cgo, and says once what it refuses.
+func TestLoadReportsOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	t.Setenv("NCCL_DEBUG", "INFO")
+	t.Setenv("NCCL_DEBUG_FILE", file)
+	t.Setenv("NCCL_MIN_NCHANNELS", "many")
+	t.Cleanup(func() { log.Configure(log.LevelNone, 0, "") })
+	Load()
+	t.Setenv("NCCL_BUFFSIZE", "8192")
+	if v := Load(); v.BuffSize != 8192 || Current() != v {
+		t.Errorf("a value set after the first load is not seen: %d", v.BuffSize)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]int{"NCCL version 2.32.3": 1, "NCCL_MIN_NCHANNELS=many is not used": 1,
+		"NCCL_BUFFSIZE is 8192, set by the environment": 1, "NCCL_DEBUG is INFO": 1} {
+		if got := strings.Count(string(b), line); got != want {
+			t.Errorf("%q is said %d times, want %d, in\n%s", line, got, want, b)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range Knobs() {
+		if seen[k.Name] || k.Text == "" || k.Range == "" || !strings.HasPrefix(k.Name, "NCCL_") && !strings.HasPrefix(k.Name, "HCCL_") {
+			t.Errorf("%q: stands twice, or lacks a text, or is not ours", k.Name)
+		}
+		seen[k.Name] = true
+	}
+}
+
+func TestHeaderIsUpToDate(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", HeaderPath))
+	if err != nil || string(b) != Header() {
+		t.Errorf("%s is old (%v): run go generate ./internal/params", HeaderPath, err)
+	}
+}
+
+// Whatever the environment holds, reading it ends with values in their ranges.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"", "1", "-1", "0x10", "4M", "1-2", "1e9", "^NET", "AF_INET", "9999999999999999999", "\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v := read(func(string) (string, bool) { return s, true })
+		if v.BuffSize < 1<<12 || v.BuffSize > 1<<30 || v.InitTimeout <= 0 || v.Timeout < 0 || v.PortRange.First > v.PortRange.Last {
+			t.Errorf("%q: %+v", s, v)
+		}
+		if least, most := v.Channels(); least < 0 || most > maxChannels || most != 0 && least > most {
+			t.Errorf("%q: channels %d to %d", s, least, most)
+		}
+	})
+}
