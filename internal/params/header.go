@@ -20,7 +20,8 @@ func Header() string {
 
 `)
 	fmt.Fprintf(&b, "enum hccl_param_kind { %s };\n\n", strings.Join(kindNames[:], ", "))
-	b.WriteString("struct hccl_param {\n  const char* name;\n  enum hccl_param_kind kind;\n  const char* preset; // the default, as text\n};\n\n")
+	b.WriteString("struct hccl_param {\n  const char* name;\n  enum hccl_param_kind kind;\n")
+	b.WriteString("  const char* preset; // the default, as text\n};\n\n")
 	b.WriteString("static const struct hccl_param hccl_params[] = {\n")
 	for _, k := range table {
 		fmt.Fprintf(&b, "  {%q, %s, %q},\n", k.Name, kindNames[k.Kind], k.Default)
