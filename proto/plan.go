@@ -47,6 +47,7 @@ type PortRef struct {
 type Source struct {
 	Local Ref
 	Port  PortRef
+	port  int32 // number of Port among the plan's
 }
 
 // Step takes one slice from each source in this order, reduces them in this order (or copies the only one), and writes the
@@ -59,8 +60,9 @@ type Step struct {
 	Dst   Ref
 	Out   PortRef
 	Skew  int32
-	Last  bool // the sum is complete here: a mean is divided, once
-	Empty bool // the first slice passes even when it has no elements: only one end of the port knows the length
+	Last  bool  // the sum is complete here: a mean is divided, once
+	Empty bool  // the first slice passes even when it has no elements: only one end of the port knows the length
+	port  int32 // number of Out among the plan's
 }
 
 // Range is the range whose length is the step's.
@@ -90,6 +92,11 @@ type Key struct {
 // Runs at once.
 type Plan struct {
 	Key
-	Slots    int      // the fewest slots of a port with which the plan cannot block itself
-	Channels [][]Step // one list for each channel; channels are independent and have ports of their own
+	Slots int      // the fewest slots of a port with which the plan cannot block itself
+	Steps [][]Step // one list for each channel; channels are independent and have ports of their own
+
+	uses     []use // the ports of all channels
+	nsteps   int   // of all channels together
+	nsources int   // of all steps
+	widest   int   // most sources of one step
 }

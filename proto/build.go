@@ -1,0 +1,108 @@
+package proto
+
+import (
+	"fmt"
+
+	"hccl.dev/hccl/internal/coll"
+)
+
+// Build makes the plan of one rank. All ranks of an operation must build from keys that differ in Rank alone.
+func Build(k Key) (*Plan, error) {
+	if err := k.valid(); err != nil {
+		return nil, err
+	}
+	b := builder{Key: k}
+	p := &Plan{Key: k, Slots: 1, Steps: make([][]Step, k.Channels)}
+	for c := range p.Steps {
+		b.channel, b.steps = int32(c), nil
+		b.build()
+		p.Steps[c] = b.steps
+	}
+	p.Slots = k.slots()
+	return p, p.seal()
+}
+
+func (k Key) valid() error {
+	switch {
+	case k.N < 1 || k.N > MaxRanks:
+		return fmt.Errorf("plan for %d ranks: 1 to %d are possible", k.N, MaxRanks)
+	case k.Rank < 0 || k.Rank >= k.N:
+		return fmt.Errorf("plan for rank %d of %d", k.Rank, k.N)
+	case k.Root < 0 || k.Root >= k.N || k.Root != 0 && !k.Func.Rooted():
+		return fmt.Errorf("plan for %s with root %d of %d ranks", k.Func, k.Root, k.N)
+	case k.Channels < 1 || k.Channels > maxChannels:
+		return fmt.Errorf("plan with %d channels: 1 to %d are possible", k.Channels, maxChannels)
+	case k.Algo >= NumAlgos || !has(k.Func, k.Algo):
+		return fmt.Errorf("%s has no %s form", k.Func, k.Algo)
+	}
+	return nil
+}
+
+// slots is the fewest slots with which every rank gets on. A ring needs two, see ring.go; a rank that offers several slices
+// before it waits needs room for all of them.
+func (k Key) slots() int {
+	ring := k.Algo == Ring
+	switch {
+	case k.N == 1:
+		return 1
+	case k.Func == coll.Reduce:
+		if k.Algo == TwoShot {
+			return ahead + 1
+		}
+		return 1
+	case k.Func == coll.Broadcast || k.Func == coll.Gather || k.Func == coll.Scatter:
+		return 1
+	case ring || k.Func == coll.AlltoAll || k.Func == coll.AlltoAllV:
+		return 2
+	case k.Func.Reduces():
+		return ahead + 1
+	}
+	return 1
+}
+
+// builder collects the steps of one channel of one rank.
+type builder struct {
+	Key
+	channel int32
+	steps   []Step
+}
+
+func (b *builder) build() {
+	switch {
+	case b.N == 1:
+		b.alone()
+	case b.Algo == Ring:
+		b.ring()
+	default:
+		b.direct()
+	}
+}
+
+// alone is every function on one rank: a copy, which also scales a PreMulSum. A mean of one is not divided.
+func (b *builder) alone() {
+	b.add(Step{In: []Source{local(b.send(0))}, Dst: b.recv(0), Last: true})
+}
+
+func (b *builder) add(s Step) { b.steps = append(b.steps, s) }
+
+// around is the rank d places after this one.
+func (b *builder) around(d int) int { return ((b.Rank+d)%b.N + b.N) % b.N }
+
+// send and recv are this channel's part of a block of a buffer.
+func (b *builder) send(block int) Ref { return b.part(SendBuf, block) }
+func (b *builder) recv(block int) Ref { return b.part(RecvBuf, block) }
+
+func (b *builder) part(buf Buffer, block int) Ref {
+	return Ref{Buf: buf, Block: int32(block), Part: b.channel, Parts: int32(b.Channels)}
+}
+
+// chunk is this channel's part of rank r's chunk of the vector, which is block 0 cut into N chunks.
+func (b *builder) chunk(buf Buffer, r int) Ref {
+	return Ref{Buf: buf, Part: int32(r*b.Channels) + b.channel, Parts: int32(b.N * b.Channels)}
+}
+
+func local(r Ref) Source        { return Source{Local: r} }
+func from(k Kind, p int) Source { return Source{Port: PortRef{Used: true, Kind: k, Peer: int32(p)}} }
+func to(peer int) PortRef       { return PortRef{Used: true, Kind: Pair, Peer: int32(peer)} }
+func toAll() PortRef            { return PortRef{Used: true, Kind: All} }
+func one(s ...Source) []Source  { return s }
