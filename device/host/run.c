@@ -1,0 +1,163 @@
+// hccl_host_run: checks a command, cuts it into blocks that stay in the first-level cache, and applies the loops of the table.
+//
+//   sources ──scale──> (own type) ──widen──> accumulator ──divide──> ──round──> Dst[0], Dst[1]
+//
+// Steps that a command does not need are left out; common forms (two sources, nothing else) are one loop from sources to
+// destination. A block reads all of its inputs before it writes, so a destination may be a source.
+#include <string.h>
+#include "kernels.h"
+#include "mode.h"
+#include "shape.h"
+
+enum { BLOCK = 4096 }; // bytes of the accumulator; at most four such areas live on the stack
+
+// Where one block of a reduction stands, and its scratch memory.
+struct block {
+  const struct hccl_cmd* c;
+  const struct shape* s;
+  uint64_t at; // first element
+  size_t n;    // elements
+  _Alignas(64) unsigned char acc[BLOCK], wide[BLOCK], scaled[BLOCK], out[BLOCK];
+};
+
+// The elements of source i, scaled if they are to be.
+static const void* input(struct block* b, int i) {
+  const char* p = (const char*)b->c->src[i] + b->at * b->s->src_size;
+  if (i != b->c->scaled) return p;
+  b->s->scale(b->scaled, p, b->c->scale, b->n);
+  return b->scaled;
+}
+
+// Adds source i to acc, both in the accumulator's type or the source in a narrower one.
+static void combine(struct block* b, void* out, const void* acc, int i) {
+  const void* x = input(b, i);
+  if (!b->s->widen) {
+    b->s->op(out, acc, x, b->n);
+  } else if (b->s->add) {
+    b->s->add(out, acc, x, b->n);
+  } else {
+    b->s->widen(b->wide, x, b->n);
+    b->s->op(out, acc, b->wide, b->n);
+  }
+}
+
+// Where the accumulation starts: at the partial sum, or at source 0. *next is the first source that is still to come.
+static const void* start(struct block* b, int* next) {
+  *next = 0;
+  if (b->c->init) return (const char*)b->c->init + b->at * b->s->acc_size;
+  *next = 1;
+  const void* x = input(b, 0);
+  if (!b->s->widen) return x;
+  b->s->widen(b->acc, x, b->n);
+  return b->acc;
+}
+
+// Reduces a block into out. The last combination writes there at once where nothing follows it.
+static void reduce_block(struct block* b, void* out) {
+  const struct hccl_cmd* c = b->c;
+  const struct shape* s = b->s;
+  int i, n = c->nsrc;
+  const void* acc = start(b, &i);
+  void* last = s->divide || s->round ? b->acc : out;
+  while (i < n) {
+    if (s->sum4 && i + 3 <= n && c->scaled < 0) {
+      const char *x = input(b, i), *y = input(b, i + 1), *z = input(b, i + 2);
+      i += 3;
+      void* to = i == n ? last : b->acc;
+      s->sum4(to, acc, x, y, z, b->n);
+      acc = to;
+    } else {
+      void* to = i + 1 == n ? last : b->acc;
+      combine(b, to, acc, i++);
+      acc = to;
+    }
+  }
+  if (s->divide) {
+    void* to = s->round ? b->acc : out;
+    s->divide(to, acc, s->div, b->n);
+    acc = to;
+  }
+  if (s->round) s->round(out, acc, b->n);
+  else if (acc != out) memmove(out, acc, b->n * s->acc_size); // one integer source: the same place, if in place
+}
+
+// Elements up to the first cache line boundary of the destination, so that the blocks after it write whole lines.
+static size_t lead(const struct hccl_cmd* c, size_t size) {
+  size_t bytes = -c->dst[0] & 63;
+  return bytes % size == 0 && c->n > 256 ? bytes / size : 0;
+}
+
+// Elements of the block that starts at at.
+static size_t block_size(const struct hccl_cmd* c, size_t at, size_t first, size_t most) {
+  if (at == 0 && first != 0) return first;
+  return c->n - at < most ? c->n - at : most;
+}
+
+// One loop over everything: two sources, one destination that is read again soon.
+static void reduce_two(const struct hccl_cmd* c, const struct shape* s) {
+  size_t head = lead(c, s->dst_size), bytes = head * s->dst_size;
+  if (head) s->two((void*)c->dst[0], (const void*)c->src[0], (const void*)c->src[1], head);
+  s->two((char*)c->dst[0] + bytes, (const char*)c->src[0] + bytes, (const char*)c->src[1] + bytes, c->n - head);
+}
+
+static void reduce(const struct hccl_cmd* c, const struct shape* s, const struct hccl_kernels* k) {
+  if (s->two && c->ndst == 1 && !c->stream) {
+    reduce_two(c, s);
+    return;
+  }
+  struct block b;
+  b.c = c;
+  b.s = s;
+  size_t most = BLOCK / s->acc_size, first = lead(c, s->dst_size);
+  for (b.at = 0; b.at < c->n; b.at += b.n) {
+    b.n = block_size(c, b.at, first, most);
+    size_t from = b.at * s->dst_size, bytes = b.n * s->dst_size;
+    char* dst = (char*)c->dst[0] + from;
+    void* out = c->stream ? (void*)b.out : dst;
+    if (s->two) s->two(out, (const char*)c->src[0] + from, (const char*)c->src[1] + from, b.n);
+    else reduce_block(&b, out);
+    if (c->stream) k->stream(dst, out, bytes);
+    if (c->ndst == 2) memmove((char*)c->dst[1] + from, out, bytes);
+  }
+}
+
+// Copies a block of bytes to a destination, which may be the source.
+static void put(const struct hccl_cmd* c, const struct hccl_kernels* k, int d, size_t at, const void* from, size_t bytes) {
+  char* dst = (char*)c->dst[d] + at;
+  if (dst == from) return;
+  if (d == 0 && c->stream) k->stream(dst, from, bytes);
+  else memcpy(dst, from, bytes);
+}
+
+// With one destination a copy is one piece; with two, or scaling, blocks keep the source in the cache.
+static void copy(const struct hccl_cmd* c, const struct shape* s, const struct hccl_kernels* k) {
+  const char* src = (const char*)c->src[0];
+  if (c->ndst == 1 && !s->scale) {
+    put(c, k, 0, 0, src, c->n * s->src_size);
+    return;
+  }
+  _Alignas(64) unsigned char scaled[BLOCK];
+  size_t most = BLOCK / s->src_size, first = lead(c, s->src_size), n;
+  for (size_t at = 0; at < c->n; at += n) {
+    n = block_size(c, at, first, most);
+    size_t from = at * s->src_size;
+    if (s->scale) s->scale(scaled, src + from, c->scale, n);
+    for (int d = 0; d < c->ndst; d++) put(c, k, d, from, s->scale ? (const char*)scaled : src + from, n * s->src_size);
+  }
+}
+
+int hccl_host_run(const struct hccl_cmd* cmds, int n) {
+  const struct hccl_kernels* k = hccl_host_kernels();
+  uint32_t mode = hccl_mode_enter();
+  int bad = 0;
+  for (int i = 0; i < n && !bad; i++) {
+    const struct hccl_cmd* c = &cmds[i];
+    struct shape s;
+    if (!shape_of(c, k, &s)) bad = i + 1;
+    else if (c->n == 0) continue;
+    else if (c->op == HCCL_COPY) copy(c, &s, k);
+    else reduce(c, &s, k);
+  }
+  hccl_mode_leave(mode);
+  return bad;
+}
