@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// page is the memory that all ranks of a sweep share, apart from the library: a barrier, the unique id, and what each rank found.
+// It starts as zeros. Between two barriers each word has one writer.
+type page struct {
+	waiting atomic.Int32 // ranks at the barrier
+	round   atomic.Int32 // barriers passed
+	id      [idSize]byte // written by rank 0 before the first barrier
+	of      [mostRanks]found
+}
+
+// found is what one rank has to say about one measurement.
+type found struct {
+	seconds float64 // per call
+	wrong   int64
+	pid     int32
+	_       [44]byte // a line of its own
+}
+
+// newPage makes a page that children can inherit by the descriptor.
+func newPage() (*page, int, error) {
+	fd, err := unix.MemfdCreate("hccl-perf", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, -1, fmt.Errorf("memory for the ranks: %w", err)
+	}
+	if err := unix.Ftruncate(fd, int64(unsafe.Sizeof(page{}))); err != nil {
+		return nil, -1, fmt.Errorf("memory for the ranks: %w", err)
+	}
+	p, err := mapPage(fd)
+	return p, fd, err
+}
+
+func mapPage(fd int) (*page, error) {
+	b, err := unix.Mmap(fd, 0, int(unsafe.Sizeof(page{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("memory of the ranks (descriptor %d): %w", fd, err)
+	}
+	return (*page)(unsafe.Pointer(&b[0])), nil // never unmapped: it lives as long as the process
+}
+
+const patience = 2000 // looks before the processor is offered to others, where each rank has one
+
+// barrier returns when all n ranks have come. It needs no limit of its own: whoever started the ranks ends them all when one fails.
+func (p *page) barrier(n, processors int) {
+	round := p.round.Load()
+	if p.waiting.Add(1) == int32(n) {
+		p.waiting.Store(0)
+		p.round.Add(1)
+		return
+	}
+	for k := 0; p.round.Load() == round; k++ {
+		if k > patience || n > processors {
+			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		}
+	}
+}
+
+// buffer is memory outside the Go heap, which the library may keep an address of while it works.
+func buffer(bytes int) ([]byte, error) {
+	if bytes == 0 {
+		bytes = 1
+	}
+	b, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("%d bytes for a buffer: %w", bytes, err)
+	}
+	return b, nil
+}
