@@ -1,6 +1,9 @@
 package tcp
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // resultRemote is the value of ncclRemoteError: the fault is at another rank or on the way to it.
 const resultRemote = 6
@@ -36,3 +39,9 @@ func (e *FrameError) Error() string {
 
 // Result is the error's value in NCCL's ABI.
 func (e *FrameError) Result() int { return resultRemote }
+
+var (
+	errClosed    = errors.New("this communicator's connections are closed")
+	errTwice     = errors.New("there is one already")
+	errNoStaging = errors.New("this process has no memory left to receive into")
+)

@@ -23,55 +23,180 @@
 package tcp
 
 import (
-	"time"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/proto"
 )
 
 // Fabric is one rank's connections to the other ranks of a communicator. It implements proto.Ports.
 type Fabric struct {
-	me, n int
-	wake  func()
+	reading
+	me, n     int
+	wake      func()
+	onControl func(rank int, b []byte)
+	onGone    func(rank int, err error)
+	peers     []*peer // by rank; the own one is never connected
+	self      flowTable[inFlow]
+	closed    atomic.Bool
+
+	mu   sync.Mutex            // guards adding connections and opening ports
+	outs []interface{ drop() } // ports that may hold staging; guarded by mu
 }
+
+var _ proto.Ports = (*Fabric)(nil)
 
 // New makes the fabric of rank me of n. wake is called, from a background goroutine, after something came that a waiting thread
 // may want to look at: slices, room to write, a control message, the end of a peer. It must not block.
-func New(me, n int, wake func()) *Fabric { return &Fabric{me: me, n: n, wake: wake} }
+func New(me, n int, wake func()) *Fabric {
+	f := &Fabric{me: me, n: n, wake: wake, peers: make([]*peer, n)}
+	for r := range f.peers {
+		f.peers[r] = &peer{rank: r}
+	}
+	f.more = make([]*conn, 0, n)
+	return f
+}
 
 // OnControl sets who is told of control messages. b is valid during the call only. Set it before the first Add; it is called
-// from the background or from within Poll, must not block and must not call Close.
-func (f *Fabric) OnControl(func(rank int, b []byte)) {}
+// from the background or from within Poll and Give, must not block and must not call Close. Close ends the calls.
+func (f *Fabric) OnControl(told func(rank int, b []byte)) { f.onControl = told }
 
 // OnGone sets who is told, once for each rank, that a connection ended. err is a *GoneError or a *FrameError; a rank that left in
 // order said goodbye (Orderly). Slices that arrived before can still be read. The same rules as for OnControl.
-func (f *Fabric) OnGone(func(rank int, err error)) {}
+func (f *Fabric) OnGone(told func(rank int, err error)) { f.onGone = told }
 
 // Add gives the fabric its connection to rank: a connected stream socket whose other end is authenticated. The descriptor belongs
-// to the fabric from here on, also when Add fails. Ports to a rank may be opened before its connection is there; until then they
-// say "not now".
-func (f *Fabric) Add(rank int, fd int) error { return errClosed }
+// to the fabric from here on, also when Add fails. Ports to a rank may be opened and written before its connection is there: their
+// slices then wait for it.
+func (f *Fabric) Add(rank int, fd int) error {
+	keepFD(fd)
+	if err := f.add(rank, fd); err != nil {
+		closeFD(fd)
+		return fmt.Errorf("connection to rank %d: %w", rank, err)
+	}
+	f.peers[rank].flush()
+	f.serve(f.wake)
+	return nil
+}
+
+func (f *Fabric) add(rank int, fd int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed.Load() {
+		return errClosed
+	}
+	if rank < 0 || rank >= f.n || rank == f.me {
+		return fmt.Errorf("rank %d of %d has no such peer", f.me, f.n)
+	}
+	p := f.peers[rank]
+	if p.conn.Load() != nil {
+		return errTwice
+	}
+	set, err := f.epoll()
+	if err != nil {
+		return err
+	}
+	c, err := newConn(f, p, fd)
+	if err != nil {
+		return err
+	}
+	p.conn.Store(c) // before its first event
+	if err := epollCtl(set.ep, unix.EPOLL_CTL_ADD, fd, socketEvents, int32(rank)); err != nil {
+		p.conn.Store(nil)
+		return sysErr("epoll_ctl", err)
+	}
+	return nil
+}
+
+// epoll returns the fabric's set and makes it at first. f.mu is held.
+func (f *Fabric) epoll() (*epollSet, error) {
+	if set := f.set.Load(); set != nil {
+		return set, nil
+	}
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, sysErr("epoll_create1", err)
+	}
+	keepFD(ep)
+	watch, id, err := background.add(f, ep)
+	if err != nil {
+		closeFD(ep)
+		return nil, err
+	}
+	set := &epollSet{ep: ep, watch: watch, id: id}
+	f.set.Store(set)
+	return set, nil
+}
 
 // Control sends a small message (at most MaxControl bytes) to rank, ahead of all slices that are not on their way yet: at most one
-// slice is in front of it. b is copied. The error is a *GoneError when the rank is gone.
-func (f *Fabric) Control(rank int, b []byte) error { return errClosed }
+// batch of them, about one slice, is in front of it. b is copied. The error is a *GoneError when the rank is gone.
+func (f *Fabric) Control(rank int, b []byte) error {
+	if rank < 0 || rank >= f.n || rank == f.me {
+		return fmt.Errorf("control message to rank %d: rank %d of %d has no such peer", rank, f.me, f.n)
+	}
+	if len(b) > MaxControl {
+		return fmt.Errorf("control message of %d bytes, at most %d may be", len(b), MaxControl)
+	}
+	if err := f.peers[rank].control(b); err != nil {
+		return err
+	}
+	f.peers[rank].flush()
+	return nil
+}
 
 // Out opens the writing end of a port. Pair and Msg to the own rank are ports in memory.
-func (f *Fabric) Out(kind proto.Kind, channel, peer int) (proto.Out, error) { return nil, errClosed }
+func (f *Fabric) Out(kind proto.Kind, channel, peer int) (proto.Out, error) {
+	if kind == proto.All {
+		peer = f.me // not used, not checked
+	}
+	if err := f.check(kind, channel, peer); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if kind != proto.All && peer == f.me {
+		o := &selfOut{flow: f.self.open(kind, channel), rank: f.me}
+		f.outs = append(f.outs, o)
+		return o, nil
+	}
+	o := &outPort{kind: kind, channel: channel}
+	for r, p := range f.peers {
+		if r == peer && kind != proto.All || r != f.me && kind == proto.All {
+			o.to = append(o.to, reader{p, p.out.open(kind, channel)})
+		}
+	}
+	f.outs = append(f.outs, o)
+	return o, nil
+}
 
 // In opens the reading end of the port that peer writes.
-func (f *Fabric) In(kind proto.Kind, channel, peer int) (proto.In, error) { return nil, errClosed }
+func (f *Fabric) In(kind proto.Kind, channel, peer int) (proto.In, error) {
+	if err := f.check(kind, channel, peer); err != nil {
+		return nil, err
+	}
+	if peer != f.me {
+		p := f.peers[peer]
+		return &inPort{peer: p, flow: p.in.open(kind, channel), kind: kind, channel: channel}, nil
+	}
+	if kind == proto.All {
+		return nil, fmt.Errorf("rank %d does not read its own port to all", f.me)
+	}
+	return &inPort{flow: f.self.open(kind, channel), kind: kind, channel: channel}, nil
+}
 
-// Take tells the background that the calling thread reads the sockets itself, by Poll, until Give.
-func (f *Fabric) Take() {}
-
-// Poll reads and writes what the sockets have ready, at most about one large slice of each connection, and reports whether
-// anything moved. It never blocks, and does not call wake.
-func (f *Fabric) Poll() bool { return false }
-
-// Give hands the sockets back to the background; a thread does so before it sleeps and when its operation is over. What has
-// arrived by then is in the ports: look at them once more before sleeping.
-func (f *Fabric) Give() {}
-
-// Close says goodbye to every peer behind what was committed, waits at most drain until the peers' hosts have taken all of it, and
-// frees everything. Ports must not be used during and after it; Control then fails. It is safe to call twice.
-func (f *Fabric) Close(drain time.Duration) {}
+func (f *Fabric) check(kind proto.Kind, channel, peer int) error {
+	switch {
+	case f.closed.Load():
+		return errClosed
+	case kind > proto.Msg:
+		return fmt.Errorf("there is no kind %d of ports", kind)
+	case channel < 0 || channel >= MaxChannels:
+		return fmt.Errorf("channel %d, there are %d", channel, MaxChannels)
+	case peer < 0 || peer >= f.n:
+		return fmt.Errorf("port to rank %d of %d", peer, f.n)
+	}
+	return nil
+}

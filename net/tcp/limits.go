@@ -1,7 +1,5 @@
 package tcp
 
-import "errors"
-
 // Limits that both ends of a connection rely on. Changing one is a change of the wire version.
 const (
 	MaxSlice    = 256 << 10 // bytes in one slice
@@ -9,12 +7,3 @@ const (
 	MaxChannels = 64        // channels of a communicator
 	slots       = 16        // slices of one flow between Commit and Release; with MaxSlice 4 MiB, as NCCL_BUFFSIZE
 )
-
-var errClosed = errors.New("this communicator's connections are closed")
-
-// FDs is told of every descriptor that the package keeps, so that a forked child can close them. Core sets it before the first
-// Fabric is made; nil is fine.
-var FDs interface {
-	Opened(fd int)
-	Closed(fd int)
-}

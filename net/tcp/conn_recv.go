@@ -1,0 +1,194 @@
+package tcp
+
+import (
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	stashSize = 4096     // room for some small frames, and for the largest control frame at once
+	quantum   = MaxSlice // bytes that one connection may read before the others have their turn
+)
+
+// receiver turns the bytes of a socket into frames. It is guarded by the fabric's rx baton.
+//
+// One system call reads the rest of a slice straight into its staging and, behind it, into the stash what follows: the next
+// header, or a number of small frames at once.
+type receiver struct {
+	stash [stashSize]byte
+	r, w  int     // stash[r:w] is unread
+	flow  *inFlow // whose slice is being read; nil: between frames
+	slice slice   // the slice being read
+	got   int     // bytes of it that are there
+	iov   [2]unix.Iovec
+	hup   bool // the other end has closed: read until end-of-file
+	more  bool // in the fabric's list of those that have more to read
+	done  bool // nothing more will be read
+}
+
+// read takes in what has arrived, about a quantum at most. drained is false when there may be more.
+func (c *conn) read() (moved, drained bool) {
+	for total := 0; total < quantum; {
+		if c.recv.done {
+			return moved, true
+		}
+		n, short, e := c.recv.fill(c.fd)
+		switch {
+		case e == unix.EINTR:
+			continue
+		case e == unix.EAGAIN:
+			return moved, true
+		case e != 0:
+			c.ended(sysErr("recvmsg", e))
+			return true, true
+		case n == 0:
+			c.ended(io.EOF)
+			return true, true
+		}
+		total += n
+		moved = true
+		if err := c.parse(); err != nil {
+			c.recv.done = true
+			c.fail(err)
+			return true, true
+		}
+		if short && !c.recv.hup { // less came than there was room for: what comes later is a new event
+			return true, true
+		}
+	}
+	return moved, false
+}
+
+// ended is the end of the stream. After a goodbye it is as it should be.
+func (c *conn) ended(err error) {
+	c.recv.done = true
+	c.fail(&GoneError{Rank: c.peer.rank, Cause: err})
+}
+
+// fill reads once. parse has left less than a frame of the stash, or nothing when a slice is under way.
+func (r *receiver) fill(fd int) (n int, short bool, e unix.Errno) {
+	copy(r.stash[:], r.stash[r.r:r.w])
+	r.r, r.w = 0, r.w-r.r
+	iov, rest := r.iov[1:], 0
+	if r.flow != nil {
+		into := r.slice.b.mem[r.got:r.slice.n]
+		rest = len(into)
+		r.iov[0].Base = &into[0]
+		r.iov[0].SetLen(rest)
+		iov = r.iov[:]
+	}
+	r.iov[1].Base = &r.stash[r.w]
+	r.iov[1].SetLen(len(r.stash) - r.w)
+	room := rest + len(r.stash) - r.w
+	n, e = recvmsg(fd, iov)
+	if e != 0 {
+		return 0, false, e
+	}
+	r.got += min(n, rest)
+	r.w += max(n-rest, 0)
+	return n, n < room, 0
+}
+
+// parse takes whole frames, and the beginning of a slice, from what was read. An error is the end of the connection.
+func (c *conn) parse() error {
+	r := &c.recv
+	for {
+		if r.flow != nil && !r.complete() {
+			return nil
+		}
+		if r.w-r.r < headerSize {
+			return nil
+		}
+		var h header
+		if bad := h.decode(r.stash[r.r:r.w]); bad != "" {
+			return c.bad(bad)
+		}
+		if h.typ == frameControl && r.w-r.r < headerSize+int(h.length) {
+			return nil // it is read as a whole; the stash has room for it
+		}
+		r.r += headerSize
+		if err := c.frame(&h); err != nil {
+			return err
+		}
+	}
+}
+
+// complete moves what the stash has of the slice under way and delivers the slice if that was the rest.
+func (r *receiver) complete() bool {
+	n := copy(r.slice.b.mem[r.got:r.slice.n], r.stash[r.r:r.w])
+	r.got += n
+	r.r += n
+	if r.got < int(r.slice.n) {
+		return false
+	}
+	f := r.flow
+	r.flow = nil
+	f.push(r.slice)
+	r.slice = slice{}
+	return true
+}
+
+// frame acts on a frame whose header is taken from the stash.
+func (c *conn) frame(h *header) error {
+	if c.peer.lost() != nil {
+		return c.bad("a frame behind its goodbye")
+	}
+	switch h.typ {
+	case frameData:
+		if err := c.acked(h); err != nil {
+			return err
+		}
+		return c.slice(h)
+	case frameAck:
+		return c.acked(h)
+	case frameControl:
+		b := c.recv.stash[c.recv.r:][:h.length]
+		c.recv.r += len(b)
+		if c.f.onControl != nil && !c.f.closed.Load() {
+			c.f.onControl(c.peer.rank, b)
+		}
+	case frameGoodbye:
+		c.lose(&GoneError{Rank: c.peer.rank, Orderly: true})
+	}
+	return nil
+}
+
+func (c *conn) bad(what string) error { return &FrameError{Rank: c.peer.rank, What: what} }
+
+func (c *conn) acked(h *header) error {
+	f := c.peer.out.find(h.kind, int(h.channel))
+	switch {
+	case f == nil && h.ack == 0:
+		return nil
+	case f == nil:
+		return c.bad("an ack of a flow that was never written")
+	}
+	if bad := f.ack(h.ack); bad != "" {
+		return c.bad(bad)
+	}
+	return nil
+}
+
+// slice begins the slice that h announces.
+func (c *conn) slice(h *header) error {
+	f := c.peer.in.open(h.kind, int(h.channel))
+	if bad := f.room(h.seq); bad != "" {
+		return c.bad(bad)
+	}
+	b := staging.get(uint64(h.length), true)
+	if b == nil {
+		return &GoneError{Rank: c.peer.rank, Cause: errNoStaging}
+	}
+	c.recv.flow, c.recv.got = f, 0
+	c.recv.slice = slice{b: b, n: h.length, tag: h.tag}
+	return nil
+}
+
+// drop frees the slice under way.
+func (r *receiver) drop() {
+	if r.flow != nil {
+		staging.put(r.slice.b)
+		r.flow, r.slice = nil, slice{}
+	}
+}

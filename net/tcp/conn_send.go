@@ -1,0 +1,208 @@
+package tcp
+
+import (
+	"math/bits"
+
+	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/proto"
+)
+
+// batchFrames bounds the frames of one system call, batchBytes the payload after which no further frame joins: a control message
+// waits for at most one batch, which is about one slice.
+const (
+	batchFrames = 16
+	batchBytes  = MaxSlice / 2
+)
+
+// sender holds the frames that are on their way into the socket, in pieces. It is guarded by conn.tx. A new batch is made when the
+// last one is gone: control frames first, then acks, then one slice of each flow in turn.
+type sender struct {
+	heads   [batchFrames][headerSize]byte
+	iov     [2*batchFrames + 1]unix.Iovec
+	owner   [2*batchFrames + 1]*buf // whose memory a piece is; nil: a header or control frames
+	first   int                     // pieces before it are sent
+	count   int
+	frames  int
+	bytes   int
+	control []byte // the control frames in this batch; its memory alternates with peer.queued
+	turn    int    // the flow after the one served last: kind*MaxChannels + channel
+	bye     bool   // the goodbye is in this batch or sent: nothing follows
+	broken  bool   // the socket takes nothing more; the reader finds out why
+}
+
+// flush sends until nothing waits or the socket is full, and reports whether anything moved. Who finds another thread sending
+// leaves it to that one.
+func (c *conn) flush() (moved bool) {
+	if !c.tx.take() {
+		return false
+	}
+	for more := true; more; more = !c.tx.pass() {
+		if c.send.broken || c.peer.gone.Load() != nil {
+			c.dropAll()
+			continue
+		}
+		moved = c.sendSome() || moved
+	}
+	return moved
+}
+
+func (c *conn) sendSome() (moved bool) {
+	s := &c.send
+	for s.first < s.count || c.fill() {
+		n, e := sendmsg(c.fd, s.iov[s.first:s.count])
+		switch e {
+		case 0:
+			s.sent(n)
+			moved = true
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return moved // the poller says when there is room
+		default:
+			// What the peer sent before it closed, perhaps a goodbye, is still to be read: the reader judges.
+			s.broken = true
+			c.dropAll()
+			return moved
+		}
+	}
+	if s.bye && !s.broken {
+		s.broken = true // nothing may follow
+		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
+		c.said.Store(true)
+	}
+	return moved
+}
+
+// sent takes n bytes off the batch.
+func (s *sender) sent(n int) {
+	for n > 0 {
+		if v := &s.iov[s.first]; uint64(n) < v.Len {
+			advance(v, n)
+			return
+		}
+		n -= int(s.iov[s.first].Len)
+		s.drop()
+	}
+}
+
+// drop ends the first piece.
+func (s *sender) drop() {
+	if b := s.owner[s.first]; b != nil {
+		s.owner[s.first] = nil
+		staging.put(b)
+	}
+	s.first++
+}
+
+// fill makes the next batch and reports whether there is one.
+func (c *conn) fill() bool {
+	s := &c.send
+	s.first, s.count, s.frames, s.bytes = 0, 0, 0, 0
+	if s.bye {
+		return false
+	}
+	var leaving bool
+	s.control, leaving = c.peer.takeQueued(s.control[:0])
+	if len(s.control) > 0 {
+		s.add(s.control, nil)
+	}
+	c.fillAcks()
+	c.fillSlices()
+	if leaving && s.count == 0 {
+		s.head(&header{typ: frameGoodbye})
+		s.bye = true
+	}
+	return s.count > 0
+}
+
+func (c *conn) fillAcks() {
+	for kind := range c.peer.owed {
+		owed := &c.peer.owed[kind]
+		for w := owed.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {
+			channel := bits.TrailingZeros64(w)
+			owed.And(^(uint64(1) << channel))
+			if f := c.peer.in.find(proto.Kind(kind), channel); f.released.Load() != f.told.Load() {
+				h := header{typ: frameAck, kind: proto.Kind(kind), channel: uint16(channel), ack: tell(f)}
+				c.send.head(&h)
+			}
+		}
+	}
+}
+
+// tell returns what the flow's reader has released and notes that its writer hears of it now.
+func tell(f *inFlow) uint64 {
+	if f == nil {
+		return 0
+	}
+	n := f.released.Load()
+	f.told.Store(n)
+	return n
+}
+
+// fillSlices takes one slice of each flow that has some, beginning behind the flow served last, until the batch is large enough.
+func (c *conn) fillSlices() {
+	const flows = len(c.peer.ready) * MaxChannels
+	s := &c.send
+	for seen := 0; seen < flows && s.frames < batchFrames && s.bytes < batchBytes; {
+		kind, channel := s.turn/MaxChannels, s.turn%MaxChannels
+		w := c.peer.ready[kind].Load() >> channel
+		if w == 0 { // none in the rest of this row
+			seen += MaxChannels - channel
+			s.turn = (kind + 1) % len(c.peer.ready) * MaxChannels
+			continue
+		}
+		skip := bits.TrailingZeros64(w)
+		seen += skip + 1
+		c.fillSlice(proto.Kind(kind), channel+skip)
+		s.turn = (s.turn + skip + 1) % flows
+	}
+}
+
+func (c *conn) fillSlice(kind proto.Kind, channel int) {
+	p, bit := c.peer, uint64(1)<<channel
+	f := p.out.find(kind, channel)
+	p.ready[kind].And(^bit)
+	e, seq, ok := f.take()
+	if !ok {
+		return
+	}
+	if !f.idle() {
+		p.ready[kind].Or(bit)
+	}
+	h := header{typ: frameData, kind: kind, channel: uint16(channel), length: e.n, tag: e.tag, seq: seq,
+		ack: tell(p.in.find(kind, channel))}
+	c.send.head(&h)
+	if e.n == 0 {
+		staging.put(e.b)
+		return
+	}
+	c.send.add(e.b.mem[:e.n], e.b)
+}
+
+// head adds a frame's header.
+func (s *sender) head(h *header) {
+	b := s.heads[s.frames][:]
+	s.frames++
+	h.encode(b)
+	s.add(b, nil)
+}
+
+// add adds a piece of at least one byte, which owner may give back once it is sent.
+func (s *sender) add(b []byte, owner *buf) {
+	s.iov[s.count].Base = &b[0]
+	s.iov[s.count].SetLen(len(b))
+	s.owner[s.count] = owner
+	s.count++
+	if owner != nil {
+		s.bytes += len(b)
+	}
+}
+
+// dropAll frees what nobody will read.
+func (c *conn) dropAll() {
+	for c.send.first < c.send.count {
+		c.send.drop()
+	}
+	c.send.control, _ = c.peer.takeQueued(c.send.control[:0])
+	c.peer.out.each((*outFlow).drop)
+}

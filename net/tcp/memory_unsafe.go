@@ -1,0 +1,43 @@
+package tcp
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/device"
+)
+
+// address is where b starts, for a device. b lies outside the Go heap and is never unmapped.
+func address(b []byte) device.Ptr { return device.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// sendmsg sends what the socket takes of iov at once. It never raises SIGPIPE and never blocks, so the scheduler is not told of
+// the call: that would cost more than the smallest of them.
+func sendmsg(fd int, iov []unix.Iovec) (int, unix.Errno) {
+	msg := unix.Msghdr{Iov: unsafe.SliceData(iov), Iovlen: uint64(len(iov))}
+	n, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	return int(n), e
+}
+
+// recvmsg fills iov with what has arrived. It never blocks.
+func recvmsg(fd int, iov []unix.Iovec) (int, unix.Errno) {
+	msg := unix.Msghdr{Iov: unsafe.SliceData(iov), Iovlen: uint64(len(iov))}
+	n, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
+	return int(n), e
+}
+
+// epollReady returns the number of events that are there now.
+func epollReady(fd int, events []unix.EpollEvent) int {
+	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(events))),
+		uintptr(len(events)), 0, 0, 0)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// advance takes n bytes off the front of v, n less than its length.
+func advance(v *unix.Iovec, n int) {
+	v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
+	v.Len -= uint64(n)
+}

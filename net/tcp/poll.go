@@ -1,0 +1,153 @@
+package tcp
+
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// reading is a fabric's side of its sockets' readiness.
+type reading struct {
+	rx    baton
+	taken atomic.Bool              // the thread in the operation reads: the background keeps away
+	fired atomic.Bool              // the event for which the background was armed is used up
+	set   atomic.Pointer[epollSet] // nil before the first connection
+
+	// Guarded by rx.
+	armed  bool    // an event of the set wakes the background
+	more   []*conn // connections that used up their quantum: no edge will come for what they have left
+	events [32]unix.EpollEvent
+}
+
+// epollSet is all sockets of a fabric, and its place in the background's set.
+type epollSet struct {
+	ep    int
+	watch int
+	id    int32
+}
+
+// socketEvents are edges: each is reported once, and then the socket is used until it says EAGAIN.
+const socketEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+
+// Take tells the background that the calling thread reads the sockets itself, by Poll, until Give.
+func (f *Fabric) Take() { f.taken.Store(true) }
+
+// Poll reads and writes what the sockets have ready, at most about one large slice of each connection, and reports whether
+// anything moved. It never blocks, and does not call wake.
+func (f *Fabric) Poll() (moved bool) {
+	if !f.rx.take() {
+		return false
+	}
+	for more := true; more; more = !f.rx.pass() {
+		moved = f.step() || moved
+		if !f.taken.Load() {
+			moved = f.steps(nil) || moved // no event would wake the background for what is left over
+		}
+		f.arm()
+	}
+	return moved
+}
+
+// Give hands the sockets back to the background; a thread does so before it sleeps and when its operation is over. What has
+// arrived by then is in the ports: look at them once more before sleeping.
+func (f *Fabric) Give() {
+	f.taken.Store(false)
+	f.serve(nil)
+}
+
+// background is what the watcher calls when something is ready.
+func (f *Fabric) background() {
+	f.fired.Store(true)
+	f.serve(f.wake)
+}
+
+// serve reads until nothing is ready and arms the background for what comes then; wake, if any, is called as things come in.
+func (f *Fabric) serve(wake func()) {
+	if !f.rx.take() {
+		return
+	}
+	for more := true; more; more = !f.rx.pass() {
+		if !f.taken.Load() {
+			f.steps(wake)
+		}
+		f.arm()
+	}
+}
+
+// steps goes on until nothing is ready, or the thread in the operation takes over.
+func (f *Fabric) steps(wake func()) (moved bool) {
+	for f.step() {
+		moved = true
+		if wake != nil {
+			wake()
+		}
+		if f.taken.Load() {
+			break
+		}
+	}
+	return moved
+}
+
+// arm makes events wake the background, or not, as taken says. What is ready already wakes it at once.
+func (f *Fabric) arm() {
+	if f.fired.Load() {
+		f.fired.Store(false)
+		f.armed = false
+	}
+	on, set := !f.taken.Load(), f.set.Load()
+	if on == f.armed || set == nil {
+		return
+	}
+	events := uint32(unix.EPOLLONESHOT)
+	if on {
+		events |= unix.EPOLLIN
+	}
+	if epollCtl(set.watch, unix.EPOLL_CTL_MOD, set.ep, events, set.id) == nil {
+		f.armed = on
+	}
+}
+
+// step serves each connection that is ready once, and reports whether anything moved.
+func (f *Fabric) step() (moved bool) {
+	left := f.more
+	f.more = f.more[:0]
+	for _, c := range left {
+		c.recv.more = false
+		moved = f.read(c) || moved
+	}
+	n := 0
+	if set := f.set.Load(); set != nil {
+		n = epollReady(set.ep, f.events[:])
+	}
+	for i := range f.events[:n] {
+		moved = f.event(&f.events[i]) || moved
+	}
+	return moved
+}
+
+func (f *Fabric) event(e *unix.EpollEvent) (moved bool) {
+	c := f.peers[e.Fd].conn.Load()
+	if c == nil {
+		return false // Add failed
+	}
+	if e.Events&unix.EPOLLOUT != 0 {
+		moved = c.flush()
+	}
+	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.recv.hup = true
+	}
+	if e.Events&^unix.EPOLLOUT != 0 && !c.recv.more {
+		moved = f.read(c) || moved
+	}
+	return moved
+}
+
+// read lets c read its quantum. f.more has room for every connection, and a connection stands in it once: step empties it first.
+func (f *Fabric) read(c *conn) bool {
+	moved, drained := c.read()
+	if !drained {
+		c.recv.more = true
+		f.more = append(f.more, c)
+	}
+	return moved
+}

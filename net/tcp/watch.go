@@ -1,0 +1,107 @@
+package tcp
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// watcher is the background of the process: one goroutine that reads for every fabric whose thread does not read itself.
+//
+//	sockets of a fabric  ->  epoll set of the fabric  ->  epoll set of the watcher  ->  the runtime's poller
+//	     (edges)               (armed, or not, by          (one event an arming)
+//	                            the fabric)
+//
+// A thread that reads for itself disarms its fabric by one system call, whatever the number of peers; then an arriving packet
+// wakes nobody. The goroutine lives while there is a fabric and costs no thread while nothing arrives.
+type watcher struct {
+	mu      sync.Mutex
+	ep      int               // the epoll set; guarded by mu
+	file    *os.File          // owns ep; nil when no fabric is there; guarded by mu
+	fabrics map[int32]*Fabric // guarded by mu
+	last    int32             // the number given last; guarded by mu
+}
+
+var background watcher
+
+// add makes f known and returns the set and the number by which f arms itself.
+func (w *watcher) add(f *Fabric, fd int) (ep int, id int32, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		if err := w.start(); err != nil {
+			return 0, 0, err
+		}
+	}
+	w.last++
+	if err := epollCtl(w.ep, unix.EPOLL_CTL_ADD, fd, unix.EPOLLONESHOT, w.last); err != nil {
+		w.stop()
+		return 0, 0, fmt.Errorf("cannot watch a communicator's connections: %w", err)
+	}
+	w.fabrics[w.last] = f
+	return w.ep, w.last, nil
+}
+
+// remove forgets the fabric. The background may be about to read for it: the fabric's rx baton is closed by then.
+func (w *watcher) remove(id int32, fd int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = epollCtl(w.ep, unix.EPOLL_CTL_DEL, fd, 0, id)
+	delete(w.fabrics, id)
+	w.stop()
+}
+
+// start begins the goroutine. w.mu is held.
+func (w *watcher) start() error {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("cannot make an epoll set: %w", err)
+	}
+	_ = unix.SetNonblock(ep, true) // what makes os.NewFile use the poller
+	file := os.NewFile(uintptr(ep), "hccl tcp")
+	raw, err := file.SyscallConn()
+	if err != nil {
+		_ = file.Close()
+		return fmt.Errorf("cannot poll an epoll set: %w", err)
+	}
+	keepFD(ep)
+	w.ep, w.file, w.fabrics = ep, file, map[int32]*Fabric{}
+	go w.run(raw)
+	return nil
+}
+
+// stop ends the goroutine when no fabric is left. w.mu is held.
+func (w *watcher) stop() {
+	if len(w.fabrics) > 0 {
+		return
+	}
+	if FDs != nil {
+		FDs.Closed(w.ep)
+	}
+	_ = w.file.Close()
+	w.file, w.fabrics = nil, nil
+}
+
+func (w *watcher) run(raw syscall.RawConn) {
+	events := make([]unix.EpollEvent, 16)
+	_ = raw.Read(func(fd uintptr) bool {
+		for n := epollReady(int(fd), events); n > 0; n = epollReady(int(fd), events) {
+			for i := range events[:n] {
+				w.serve(events[i].Fd)
+			}
+		}
+		return false // until the file is closed
+	})
+}
+
+func (w *watcher) serve(id int32) {
+	w.mu.Lock()
+	f := w.fabrics[id]
+	w.mu.Unlock()
+	if f != nil {
+		f.background()
+	}
+}
