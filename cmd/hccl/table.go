@@ -71,8 +71,8 @@ func (t *table) head(p *page) {
 func (t *table) legend() {
 	t.print("# time   mean time of one call in microseconds, over %d calls back to back and all ranks", t.job.iters)
 	t.print("# algbw  size / time, in 10^9 bytes per second")
-	t.print("# busbw  algbw times %.3g: what the slowest link between %d ranks carries, to compare with its rate", t.job.op.factor(t.job.ranks),
-		t.job.ranks)
+	t.print("# busbw  algbw times %.3g: what the slowest link between %d ranks carries, to compare with its rate",
+		t.job.op.factor(t.job.ranks), t.job.ranks)
 	t.print("# #wrong elements that differ from what they must be, of all ranks, each element looked at; any makes the exit status 1")
 	t.print("#")
 }
@@ -134,5 +134,5 @@ func (t *table) foot() {
 
 // print writes a line at once: a sweep that hangs has shown what it measured before.
 func (t *table) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(t.out, format+"\n", args...)
+	_, _ = fmt.Fprintln(t.out, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
