@@ -58,6 +58,6 @@ const (
 
 // Fault is the one record of a disagreement: the first rank that sees one writes it, all ranks report the same.
 type Fault struct {
-	Ranks   [2]int // indices in the segment
+	Ranks   [2]int // of the communicator; a peer wrote them, so their reader holds them against its size
 	Headers [2]Header
 }

@@ -1,0 +1,132 @@
+package shm
+
+import "slices"
+
+// How ports get staging from the arena and lose it again. All of it is off the hot path and under the arena's mu.
+
+// attach gives o staging of its own.
+func (a *arena) attach(o *out, slots, size uint64) error {
+	r, err := a.alloc(slots*size, o.ports)
+	if err != nil {
+		return err
+	}
+	o.region, o.staging, o.slots, o.size = r, a.base+uintptr(r.off), slots, size
+	return nil
+}
+
+// detach takes o's staging back. Nothing lies in it, or nobody reads it any more.
+func (a *arena) detach(o *out) {
+	a.mu.Lock()
+	a.strip(o)
+	a.mu.Unlock()
+}
+
+func (a *arena) strip(o *out) {
+	a.put(o.region)
+	o.region, o.staging, o.slots, o.size = region{}, 0, 0, 0
+}
+
+// list makes p one of those that may be asked to give up staging.
+func (a *arena) list(p *Ports) {
+	if p != nil && !p.listed {
+		p.listed = true
+		a.owners = append(a.owners, p)
+	}
+}
+
+// reclaim takes back at least n bytes from ports at rest, those first that have rested longest. mu is held.
+func (a *arena) reclaim(n uint64, by *Ports) {
+	want := a.inUse - min(n, a.inUse)
+	passed := uint64(0)
+	for a.inUse > want {
+		p := a.longestRested(passed, by)
+		if p == nil {
+			return
+		}
+		passed = p.lastRest
+		a.takeFrom(p)
+	}
+}
+
+// longestRested is the owner with the oldest rest after the given time, nil if there is none.
+func (a *arena) longestRested(after uint64, by *Ports) *Ports {
+	var oldest *Ports
+	for _, p := range a.owners {
+		if p != by && p.state.CompareAndSwap(resting, reclaimed) {
+			if p.lastRest > after && (oldest == nil || p.lastRest < oldest.lastRest) {
+				oldest = p
+			}
+			p.state.Store(resting)
+		}
+	}
+	return oldest
+}
+
+// takeFrom strips all of p's ports that are drained, unless an operation has begun on it.
+func (a *arena) takeFrom(p *Ports) {
+	if !p.state.CompareAndSwap(resting, reclaimed) {
+		return
+	}
+	for _, o := range p.outs {
+		if o.staging != 0 && o.drained() {
+			a.strip(o)
+		}
+	}
+	p.state.Store(resting)
+}
+
+// retire is a segment's end as far as its user goes. False: others have yet to read of it, bury will unmap it.
+func (a *arena) retire(s *Segment) bool {
+	a.mu.Lock()
+	if i := slices.Index(a.owners, s.ports); i >= 0 {
+		a.owners = slices.Delete(a.owners, i, i+1)
+	}
+	done := a.empty(s)
+	if !done {
+		a.dead = append(a.dead, s)
+	}
+	a.mu.Unlock()
+	if done {
+		s.unmap()
+	}
+	return done
+}
+
+// empty strips the drained ports of a retired segment and reports whether none is left.
+func (a *arena) empty(s *Segment) bool {
+	left := 0
+	for _, o := range s.ports.outs {
+		switch {
+		case o.staging == 0:
+		case o.drained():
+			a.strip(o)
+		default:
+			left++
+		}
+	}
+	return left == 0
+}
+
+// burials is how many retired segments wait for their readers.
+func (a *arena) burials() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.dead)
+}
+
+// bury unmaps the retired segments that are drained now.
+func (a *arena) bury() {
+	a.mu.Lock()
+	var done []*Segment
+	a.dead = slices.DeleteFunc(a.dead, func(s *Segment) bool {
+		if !a.empty(s) {
+			return false
+		}
+		done = append(done, s)
+		return true
+	})
+	a.mu.Unlock()
+	for _, s := range done {
+		s.unmap()
+	}
+}
