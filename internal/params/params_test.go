@@ -93,10 +93,12 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestHeaderIsUpToDate(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "..", HeaderPath))
-	if err != nil || string(b) != Header() {
-		t.Errorf("%s is old (%v): run go generate ./internal/params", HeaderPath, err)
+func TestGeneratedFilesAreUpToDate(t *testing.T) {
+	for path, want := range map[string]string{HeaderPath: Header(), ManualPath: Manual()} {
+		b, err := os.ReadFile(filepath.Join("..", "..", path))
+		if err != nil || string(b) != want {
+			t.Errorf("%s is old (%v): run go generate ./internal/params", path, err)
+		}
 	}
 }
 

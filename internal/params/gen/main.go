@@ -1,6 +1,7 @@
-// Command gen writes the C shim's copy of the table of settings. Run it by "go generate ./internal/params" after a change of
-// internal/params/table.go; a test of that package fails as long as the copy is old. It is run by people and never by a build.
-// It starts in the package's folder, as go generate does, and writes two levels above it.
+// Command gen writes what is made from the table of settings: the C shim's copy, and the list in the manual. Run it by
+// "go generate ./internal/params" after a change of internal/params/table.go; a test of that package fails as long as one of them
+// is old. It is run by people and never by a build. It starts in the package's folder, as go generate does, and writes from the
+// root, two levels above it.
 package main
 
 import (
@@ -12,9 +13,10 @@ import (
 )
 
 func main() {
-	path := filepath.Join("..", "..", params.HeaderPath)
-	if err := os.WriteFile(path, []byte(params.Header()), 0o644); err != nil {
-		fmt.Fprintf(os.Stderr, "gen: %v (run it by go generate ./internal/params)\n", err)
-		os.Exit(1)
+	for path, text := range map[string]string{params.HeaderPath: params.Header(), params.ManualPath: params.Manual()} {
+		if err := os.WriteFile(filepath.Join("..", "..", path), []byte(text), 0o644); err != nil {
+			fmt.Fprintf(os.Stderr, "gen: %v (run it by go generate ./internal/params)\n", err)
+			os.Exit(1)
+		}
 	}
 }
