@@ -10,6 +10,7 @@ enum { HCCL_SLOTS = HCCL_TYPES + 2 }; // a type's place in the tables: the publi
 
 typedef void hccl_combine(void* out, const void* a, const void* b, size_t n);                                      // out = a op b
 typedef void hccl_combine4(void* out, const void* a, const void* b, const void* c, const void* d, size_t n);       // from the left
+typedef void hccl_combine_both(void* out, void* out2, const void* a, const void* b, size_t n);                     // out2 = out
 typedef void hccl_convert(void* out, const void* in, size_t n);
 typedef void hccl_scale(void* out, const void* in, uint64_t bits, size_t n); // bits: of the factor, in the elements' type
 
@@ -17,13 +18,14 @@ struct hccl_kernels {
   const char* name;
   hccl_combine* op[HCCL_SLOTS][HCCL_AVG]; // by type and sum, prod, max, min; within the type, NaN canonical
   hccl_combine4* sum4[HCCL_SLOTS];        // where one pass over four inputs is worth a loop of its own; else NULL
+  hccl_combine_both* both[HCCL_SLOTS];    // sums to two destinations in one pass; else NULL
   hccl_convert* widen[HCCL_SLOTS];        // to the type's wide accumulator
   hccl_convert* round[HCCL_SLOTS];        // back from it: floats to nearest even, integers by dropping high bits
   hccl_combine* add[HCCL_SLOTS];          // narrow floats: float32 out = float32 a + narrow b; else NULL
   hccl_combine* sum2[HCCL_SLOTS];         // narrow floats: narrow out = a + b, rounded once; else NULL
   hccl_scale* scale[HCCL_SLOTS];          // out = in * factor, rounded to the type
   hccl_scale* divide[HCCL_SLOTS];         // out = in / bits, bits being an integer; floats: NaN canonical also for 1
-  void (*stream)(void* out, const void* in, size_t bytes); // a copy that leaves the caches alone; ends with a store fence
+  void (*stream)(void* out, const void* in, size_t bytes); // a copy around the caches; hccl_host_run fences once behind its last
 };
 
 // Portable, AVX2 and AVX-512 tables. A build for another architecture has the first alone.

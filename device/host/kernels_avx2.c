@@ -4,12 +4,15 @@
 #define LEVEL avx2
 #define NAME "avx2"
 #define TARGET __attribute__((target("avx2,f16c")))
-#define F16_STEP 8
-#define LOAD(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)((p) + i)))
+#define VECTOR 8
 #define QUIET(v) f32_quiet8(v)
-#define STORE(p, v) _mm_storeu_si128((__m128i*)((p) + i), _mm256_cvtps_ph(f32_quiet8(v), 0)) // 0: to nearest even
-#define F32_GET(p) _mm256_loadu_ps((const float*)((p) + i))
-#define F32_PUT(p, v) _mm256_storeu_ps((float*)((p) + i), v)
+#define f32_GET(p) _mm256_loadu_ps((const float*)((p) + i))
+#define f32_PUT(p, v) _mm256_storeu_ps((float*)((p) + i), v)
+#define f16_GET(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)((p) + i)))
+#define f16_PUT(p, v) _mm_storeu_si128((__m128i*)((p) + i), _mm256_cvtps_ph(f32_quiet8(v), 0)) // 0: to nearest even
+#define bf16_GET(p) bf16_get8((const __m128i*)((p) + i))
+#define bf16_PUT(p, v) _mm_storeu_si128((__m128i*)((p) + i), bf16_round8(v))
+#define bf16_ADD(o, x, y) bf16_add16((__m256i*)(o), (const __m256i*)(x), (const __m256i*)(y))
 #define STREAM_STEP 32
 #define STREAM_STORE(o, x) _mm256_stream_si256((__m256i*)(o), _mm256_loadu_si256((const __m256i*)(x)))
 
@@ -17,5 +20,28 @@ TARGET static inline __m256 f32_quiet8(__m256 v) {
   __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
   return _mm256_blendv_ps(v, nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
 }
+
+TARGET static inline __m256 bf16_get8(const __m128i* p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16));
+}
+
+// As bf16_store: adds half a unit less one, and the last bit that is kept. The high half of each lane is the result.
+TARGET static inline __m256i bf16_high8(__m256 v) {
+  __m256i u = _mm256_castps_si256(f32_quiet8(v)), odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+  return _mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd);
+}
+TARGET static inline __m128i bf16_round8(__m256 v) {
+  __m256i u = _mm256_srli_epi32(bf16_high8(v), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(u), _mm256_extracti128_si256(u, 1));
+}
+
+// Odd elements are the high halves of lanes as they stand, even ones after a shift: no element moves to another lane.
+TARGET static inline void bf16_add16(__m256i* o, const __m256i* x, const __m256i* y) {
+  __m256i a = _mm256_loadu_si256(x), b = _mm256_loadu_si256(y), high = _mm256_set1_epi32((int)0xffff0000);
+  __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(a, 16)) + _mm256_castsi256_ps(_mm256_slli_epi32(b, 16));
+  __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(a, high)) + _mm256_castsi256_ps(_mm256_and_si256(b, high));
+  _mm256_storeu_si256(o, _mm256_blend_epi16(_mm256_srli_epi32(bf16_high8(even), 16), bf16_high8(odd), 0xaa));
+}
+
 #include "kernels.inc"
 #endif

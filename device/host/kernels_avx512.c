@@ -8,17 +8,40 @@
 #else
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,prefer-vector-width=512")))
 #endif
-#define F16_STEP 16
-#define LOAD(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)((p) + i)))
+#define VECTOR 16
 #define QUIET(v) f32_quiet16(v)
-#define STORE(p, v) _mm256_storeu_si256((__m256i*)((p) + i), _mm512_cvtps_ph(f32_quiet16(v), 0)) // 0: to nearest even
-#define F32_GET(p) _mm512_loadu_ps((p) + i)
-#define F32_PUT(p, v) _mm512_storeu_ps((p) + i, v)
+#define f32_GET(p) _mm512_loadu_ps((p) + i)
+#define f32_PUT(p, v) _mm512_storeu_ps((p) + i, v)
+#define f16_GET(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)((p) + i)))
+#define f16_PUT(p, v) _mm256_storeu_si256((__m256i*)((p) + i), _mm512_cvtps_ph(f32_quiet16(v), 0)) // 0: to nearest even
+#define bf16_GET(p) bf16_get16((const __m256i*)((p) + i))
+#define bf16_PUT(p, v) _mm256_storeu_si256((__m256i*)((p) + i), bf16_round16(v))
+#define bf16_ADD(o, x, y) bf16_add32(o, x, y)
 #define STREAM_STEP 64
 #define STREAM_STORE(o, x) _mm512_stream_si512((__m512i*)(o), _mm512_loadu_si512(x))
 
 TARGET static inline __m512 f32_quiet16(__m512 v) {
   return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
 }
+
+TARGET static inline __m512 bf16_get16(const __m256i* p) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
+}
+
+// As bf16_store; the high half of each lane is the result. The instruction of AVX512_BF16 flushes subnormals, so it is of no use.
+TARGET static inline __m512i bf16_high16(__m512 v) {
+  __m512i u = _mm512_castps_si512(f32_quiet16(v)), odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+  return _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd);
+}
+TARGET static inline __m256i bf16_round16(__m512 v) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bf16_high16(v), 16)); }
+
+// Odd elements are the high halves of lanes as they stand, even ones after a shift: no element moves to another lane.
+TARGET static inline void bf16_add32(void* o, const void* x, const void* y) {
+  __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(y), high = _mm512_set1_epi32((int)0xffff0000);
+  __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16)) + _mm512_castsi512_ps(_mm512_slli_epi32(b, 16));
+  __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(a, high)) + _mm512_castsi512_ps(_mm512_and_si512(b, high));
+  _mm512_storeu_si512(o, _mm512_mask_mov_epi16(_mm512_srli_epi32(bf16_high16(even), 16), 0xaaaaaaaa, bf16_high16(odd)));
+}
+
 #include "kernels.inc"
 #endif

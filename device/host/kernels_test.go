@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"hccl.dev/hccl/device"
@@ -131,7 +132,9 @@ func check(t *testing.T, c device.Cmd, rows [][]byte, want []byte, out coll.Data
 	for d := range p.ndst {
 		c.Dst[d] = dsts[d].ptr()
 	}
-	if _, err := (Queue{}).Submit([]device.Cmd{c}); err != nil {
+	_, err := (Queue{}).Submit([]device.Cmd{c})
+	runtime.KeepAlive(&srcs) // an address in a Cmd keeps nothing alive
+	if err != nil {
 		t.Fatal(err)
 	}
 	for d := range p.ndst {

@@ -84,7 +84,7 @@ static void reduce_block(struct block* b, void* out) {
 // Elements up to the first cache line boundary of the destination, so that the blocks after it write whole lines.
 static size_t lead(const struct hccl_cmd* c, size_t size) {
   size_t bytes = -c->dst[0] & 63;
-  return bytes % size == 0 && c->n > 256 ? bytes / size : 0;
+  return c->n > 256 && bytes % size == 0 ? bytes / size : 0;
 }
 
 // Elements of the block that starts at at.
@@ -93,22 +93,25 @@ static size_t block_size(const struct hccl_cmd* c, size_t at, size_t first, size
   return c->n - at < most ? c->n - at : most;
 }
 
-// One loop over everything: two sources, one destination that is read again soon.
-static void reduce_two(const struct hccl_cmd* c, const struct shape* s) {
-  size_t head = lead(c, s->dst_size), bytes = head * s->dst_size;
-  if (head) s->two((void*)c->dst[0], (const void*)c->src[0], (const void*)c->src[1], head);
-  s->two((char*)c->dst[0] + bytes, (const char*)c->src[0] + bytes, (const char*)c->src[1] + bytes, c->n - head);
+// Elements from at on, in one loop.
+static void two_at(const struct hccl_cmd* c, const struct shape* s, size_t at, size_t n) {
+  size_t from = at * s->dst_size;
+  char* out = (char*)c->dst[0] + from;
+  const char *x = (const char*)c->src[0] + from, *y = (const char*)c->src[1] + from;
+  if (c->ndst == 2) s->both(out, (char*)c->dst[1] + from, x, y, n);
+  else s->two(out, x, y, n);
 }
 
 static void reduce(const struct hccl_cmd* c, const struct shape* s, const struct hccl_kernels* k) {
-  if (s->two && c->ndst == 1 && !c->stream) {
-    reduce_two(c, s);
+  size_t most = BLOCK / s->acc_size, first = lead(c, s->dst_size);
+  if (!c->stream && (c->ndst == 1 ? s->two != NULL : s->both != NULL)) {
+    if (first) two_at(c, s, 0, first);
+    two_at(c, s, first, c->n - first);
     return;
   }
   struct block b;
   b.c = c;
   b.s = s;
-  size_t most = BLOCK / s->acc_size, first = lead(c, s->dst_size);
   for (b.at = 0; b.at < c->n; b.at += b.n) {
     b.n = block_size(c, b.at, first, most);
     size_t from = b.at * s->dst_size, bytes = b.n * s->dst_size;
@@ -146,10 +149,17 @@ static void copy(const struct hccl_cmd* c, const struct shape* s, const struct h
   }
 }
 
+// Stores around the caches are weakly ordered: a flag that is set after them must not be seen first.
+static void stream_fence(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
 int hccl_host_run(const struct hccl_cmd* cmds, int n) {
   const struct hccl_kernels* k = hccl_host_kernels();
   uint32_t mode = hccl_mode_enter();
-  int bad = 0;
+  int bad = 0, streamed = 0;
   for (int i = 0; i < n && !bad; i++) {
     const struct hccl_cmd* c = &cmds[i];
     struct shape s;
@@ -157,7 +167,9 @@ int hccl_host_run(const struct hccl_cmd* cmds, int n) {
     else if (c->n == 0) continue;
     else if (c->op == HCCL_COPY) copy(c, &s, k);
     else reduce(c, &s, k);
+    streamed |= c->stream;
   }
+  if (streamed) stream_fence();
   hccl_mode_leave(mode);
   return bad;
 }

@@ -15,6 +15,7 @@ struct shape {
   uint64_t div;
   hccl_convert* round;   // NULL: the result has the accumulator's type
   hccl_combine* two;     // all of it in one loop: two sources of the destination's type; or NULL
+  hccl_combine_both* both; // two, to two destinations; or NULL
 };
 
 // Fills s. 0 if c makes no sense: unknown numbers, a count of addresses out of range, types that do not go together.
