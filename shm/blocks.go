@@ -53,8 +53,19 @@ func (s *Segment) Ring(i int) {
 // rung in vain, which its next owner bears.
 func (s *Segment) strike(i int, v uint64) {
 	for _, ref := range [2]uint32{uint32(v), uint32(v >> 32)} {
-		if ref-1 < maxBells {
+		switch {
+		case ref-1 >= maxBells:
+		case s.peers[i] != nil:
 			strike(s.peers[i].bells + uintptr(ref-1)*lineSize)
+		default: // a mirror: the sleepers are this process's
+			strike(s.ownBells() + uintptr(ref-1)*lineSize)
 		}
 	}
+}
+
+// ownBells is where the bells of this process's arena lie. Whoever rings one has seen it armed, so the arena is there.
+func (s *Segment) ownBells() uintptr {
+	bells.mu.Lock()
+	defer bells.mu.Unlock()
+	return bells.arena.base
 }
