@@ -1,0 +1,94 @@
+// Opening the Go core inside somebody else's process:
+//
+//   1. all signals are blocked in this thread, so that the threads that Go makes while it is loaded inherit that
+//   2. what the environment says to Go programs (GODEBUG, ...) is hidden: it is meant for the host
+//   3. dlopen, from the folder in which this object lies
+//   4. the signal mask is put back, hccl_core_open waits for Go's start and returns the table
+//   5. the environment is put back
+//
+// Signal handlers need nothing here: the core's own sigaction (capi/open.c) leaves the host's in place.
+#define _GNU_SOURCE
+#include "core.h"
+#include "error.h"
+#include "hide.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Atomic(const struct hccl_core_table*) hccl_table;
+
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; // held while the core is opened
+static char path[PATH_MAX];                            // of this object; written once, under path_once
+static pthread_once_t path_once = PTHREAD_ONCE_INIT;
+static const char core_name[] = "libhccl_core.so";
+
+void hccl_core_lock(void) { pthread_mutex_lock(&mu); }
+void hccl_core_unlock(void) { pthread_mutex_unlock(&mu); }
+
+static void find_path(void) {
+  Dl_info info;
+  if (dladdr(&hccl_table, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, path) == NULL) path[0] = 0;
+}
+
+const char* hccl_path(void) {
+  pthread_once(&path_once, find_path);
+  return path;
+}
+
+// A relative path is good only until the program changes its folder; asking costs system calls, which programs that merely load
+// us (LD_PRELOAD into a shell) shall not pay.
+__attribute__((constructor)) static void remember_relative_path(void) {
+  Dl_info info;
+  if (dladdr(&hccl_table, &info) != 0 && info.dli_fname != NULL && info.dli_fname[0] != '/') hccl_path();
+}
+
+static void* open_core(char* file, size_t size) {
+  const char* slash = strrchr(hccl_path(), '/');
+  int folder = slash != NULL ? (int)(slash - path) + 1 : 0; // without a path the loader's own search is left
+  if (snprintf(file, size, "%.*s%s", folder, path, core_name) >= (int)size) return NULL;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  void* core = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return core;
+}
+
+static const struct hccl_core_table* start(void) {
+  char file[PATH_MAX + sizeof core_name];
+  void* core = open_core(file, sizeof file);
+  if (core == NULL) {
+    const char* why = dlerror();
+    hccl_fail(NULL, ncclSystemError, "cannot load HCCL's core %s: %s; %s and libnccl.so.2 belong in one folder", file,
+              why != NULL ? why : "the path is too long", core_name);
+    return NULL;
+  }
+  const struct hccl_core_table* (*open)(const struct hccl_services*);
+  *(void**)&open = dlsym(core, "hccl_core_open");
+  const struct hccl_core_table* t = open != NULL ? open(&hccl_services) : NULL;
+  if (t != NULL && t->version == HCCL_TABLE_VERSION && t->size >= sizeof *t) return t;
+  hccl_fail(NULL, ncclSystemError, "%s was not built together with %s: install both from the same build", file, path);
+  return NULL;
+}
+
+const struct hccl_core_table* hccl_core_load(void) {
+  if (hccl_check_fork("HCCL") != ncclSuccess) return NULL;
+  hccl_watch_forks();
+  pthread_mutex_lock(&mu);
+  const struct hccl_core_table* t = atomic_load(&hccl_table);
+  if (t == NULL) {
+    struct hccl_hidden hidden;
+    hccl_hide_environment(&hidden);
+    t = start();
+    hccl_show_environment(&hidden);
+    atomic_store_explicit(&hccl_table, t, memory_order_release);
+  }
+  pthread_mutex_unlock(&mu);
+  return t;
+}
+
+ncclResult_t hccl_no_core(void) { return hccl_check_fork("HCCL") != ncclSuccess ? ncclInvalidUsage : ncclSystemError; }

@@ -1,0 +1,29 @@
+// What the core may ask of the shim (struct hccl_services of core_table.h).
+#include "core.h"
+#include "error.h"
+#include "handle.h"
+#include <sched.h>
+
+static void error(struct ncclComm* comm, const char* text, int later) {
+  if (text != NULL) hccl_keep_text(comm, text, later);
+}
+
+// Taking hot away and a thread's entering table.fast (run.c) are ordered so: we clear hot, then count; it counts itself, then
+// reads hot. One of the two sees the other.
+static void ready(struct ncclComm* comm, int rank, int nranks, void* hot) {
+  struct hccl_comm* c = hccl_find(comm);
+  if (c == NULL) return;
+  atomic_store(&c->rank, rank);
+  atomic_store(&c->nranks, nranks);
+  atomic_store(&c->hot, hot);
+  while (hot == NULL && atomic_load(&c->inside) != 0) sched_yield();
+}
+
+const struct hccl_services hccl_services = {
+  .version = HCCL_TABLE_VERSION,
+  .error = error,
+  .ready = ready,
+  .fd_opened = hccl_fd_opened,
+  .fd_closed = hccl_fd_closed,
+  .path = hccl_path,
+};
