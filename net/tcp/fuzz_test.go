@@ -1,0 +1,88 @@
+package tcp
+
+import (
+	gobytes "bytes"
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/proto"
+)
+
+func TestHeaderComesBackAsItWas(t *testing.T) {
+	want := header{typ: frameData, kind: proto.Msg, channel: 63, length: MaxSlice,
+		tag: proto.Tag{Lane: 1<<32 - 1, Seq: 1<<64 - 2, Hash: 1<<64 - 3}, seq: 1<<64 - 4, ack: 1<<64 - 5}
+	var got header
+	if bad := got.decode(encoded(want)); bad != "" || got != want {
+		t.Errorf("decoded %+v (%s), want %+v", got, bad, want)
+	}
+}
+
+// FuzzHeader checks that what decode accepts is within bounds and is encoded to the same bytes, but for those that are reserved.
+func FuzzHeader(f *testing.F) {
+	f.Add(encoded(header{typ: frameData, kind: proto.All, channel: 7, length: 100, tag: proto.Tag{Lane: 1, Seq: 2, Hash: 3}}))
+	f.Add(encoded(header{typ: frameGoodbye}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < headerSize {
+			return
+		}
+		var h header
+		if h.decode(b) != "" {
+			return
+		}
+		if h.kind > proto.Msg || h.channel >= MaxChannels || h.length > MaxSlice {
+			t.Fatalf("accepted %+v", h)
+		}
+		if again := encoded(h); !gobytes.Equal(again[:3], b[:3]) || !gobytes.Equal(again[4:48], b[4:48]) {
+			t.Fatalf("%x became %x", b[:headerSize], again)
+		}
+	})
+}
+
+// FuzzConnection sends bytes to a fabric in two pieces, then the end. Whatever they are, the peer is gone afterwards, for a reason
+// that names it, and what was delivered can be read.
+func FuzzConnection(f *testing.F) {
+	data := func(seq uint64, n int) []byte {
+		return append(encoded(header{typ: frameData, channel: 1, seq: seq, length: uint32(n)}), make([]byte, n)...)
+	}
+	f.Add([]byte{}, 0)
+	f.Add(append(data(0, 8), data(1, 5000)...), 70)
+	f.Add(append(data(0, 0), encoded(header{typ: frameGoodbye})...), 64)
+	f.Add(append(encoded(header{typ: frameControl, length: 3}), "abc"...), 65)
+	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		if len(b) > 64<<10 {
+			return
+		}
+		cut = max(0, min(cut, len(b)))
+		d := newNode(0, 2)
+		defer d.Close(0)
+		ours, theirs := pair(t)
+		if err := d.Add(1, ours); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range [][]byte{b[:cut], b[cut:]} {
+			if _, err := unix.SendmsgN(theirs, part, nil, nil, unix.MSG_NOSIGNAL); err != nil {
+				break // it has found the first part bad already
+			}
+		}
+		_ = unix.Close(theirs)
+		d.until(t, "end", func() bool { return d.goneErr(1) != nil })
+		var gone *GoneError
+		var bad *FrameError
+		if err := d.goneErr(1); !(errors.As(err, &gone) && gone.Rank == 1) && !(errors.As(err, &bad) && bad.Rank == 1) {
+			t.Fatalf("gone for %v", err)
+		}
+		in := inOf(t, d, proto.Pair, 1, 1)
+		for {
+			p, n, err := in.Peek()
+			if err != nil && !errors.Is(err, proto.ErrTag) {
+				break
+			}
+			if err == nil && (p == 0 || n > MaxSlice) {
+				t.Fatalf("Peek = %v, %d", p, n)
+			}
+			in.Release()
+		}
+	})
+}

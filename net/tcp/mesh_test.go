@@ -1,0 +1,298 @@
+package tcp
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/proto"
+)
+
+// hang is how long anything may take before the test says what was waited for.
+const hang = 20 * time.Second
+
+// TestMain fails the run when descriptors, goroutines or staging are left.
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		child()
+		return
+	}
+	if r, w, err := os.Pipe(); err == nil { // the runtime's poller makes its own descriptors, and keeps them
+		_, _ = r.Close(), w.Close()
+	}
+	before := descriptors()
+	code := m.Run()
+	if code == 0 {
+		if err := leaks(before); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func leaks(before int) error {
+	for end := time.Now().Add(hang); ; runtime.Gosched() { // goroutines of the last fabric are on their way out
+		after, left := descriptors(), staging.outstanding()
+		if after <= before && left == 0 && runtime.NumGoroutine() <= 1 {
+			return nil
+		}
+		if time.Now().After(end) {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			return fmt.Errorf("left behind: descriptors %d of %d before, %d buffers, %d goroutines", after, before, left,
+				runtime.NumGoroutine())
+		}
+	}
+}
+
+func descriptors() int {
+	list, _ := os.ReadDir("/proc/self/fd")
+	return len(list)
+}
+
+// outstanding counts the buffers that are not in a free stack.
+func (p *pool) outstanding() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.used {
+		n += len(p.chunks[i].Load().bufs)
+	}
+	for c := range p.free {
+		for id := uint32(p.free[c].head.Load()); id != 0; id = p.at(id - 1).next.Load() {
+			n--
+		}
+	}
+	return n
+}
+
+// bytes is the memory of a slice.
+func bytes(p device.Ptr, n uint64) []byte {
+	for i := range staging.chunks {
+		c := staging.chunks[i].Load()
+		if c == nil {
+			break
+		}
+		if base := address(c.mem); p >= base && p < base+chunkBytes {
+			return c.mem[p-base:][:n]
+		}
+	}
+	panic("an address that is no staging")
+}
+
+// node is one rank of a test: its fabric, and what it was told.
+type node struct {
+	*Fabric
+	bell  chan struct{} // something came
+	polls bool          // the thread reads itself
+
+	mu       sync.Mutex
+	messages map[int][]string // guarded by mu
+	gone     map[int]error    // guarded by mu
+}
+
+func newNode(me, n int) *node {
+	d := &node{bell: make(chan struct{}, 1), messages: map[int][]string{}, gone: map[int]error{}}
+	d.Fabric = New(me, n, d.ring)
+	d.OnControl(func(rank int, b []byte) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.messages[rank] = append(d.messages[rank], string(b))
+	})
+	d.OnGone(func(rank int, err error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.gone[rank] != nil {
+			panic("told twice")
+		}
+		d.gone[rank] = err
+	})
+	return d
+}
+
+func (d *node) ring() {
+	select {
+	case d.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (d *node) goneErr(rank int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gone[rank]
+}
+
+func (d *node) heard(rank int) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.messages[rank]...)
+}
+
+// until waits for done as core does: look, poll, give, look again, sleep.
+func (d *node) until(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	late := time.NewTimer(hang)
+	defer late.Stop()
+	for !done() {
+		if d.polls {
+			d.Take()
+			for i := 0; i < 200; i++ {
+				if d.Poll() && done() {
+					d.Give()
+					return
+				}
+			}
+			d.Give()
+			if done() {
+				return
+			}
+		}
+		select {
+		case <-d.bell:
+		case <-late.C:
+			buf := make([]byte, 1<<20)
+			tb.Fatalf("rank %d: no %s within %v\n%s", d.me, what, hang, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
+
+type wiring func(tb testing.TB) (a, b int)
+
+// mesh connects n ranks, each with each.
+func mesh(tb testing.TB, n int, wire wiring) []*node {
+	nodes := make([]*node, n)
+	for r := range nodes {
+		nodes[r] = newNode(r, n)
+		tb.Cleanup(func() { nodes[r].Close(0) })
+	}
+	for a := range nodes {
+		for b := range a {
+			x, y := wire(tb)
+			if err := nodes[a].Add(b, x); err != nil {
+				tb.Fatal(err)
+			}
+			if err := nodes[b].Add(a, y); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	return nodes
+}
+
+func pair(tb testing.TB) (a, b int) {
+	tb.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return fds[0], fds[1]
+}
+
+// loopback makes both ends of a TCP connection.
+func loopback(tb testing.TB) (a, b int) {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	x, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	y, err := l.Accept()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return raw(tb, x), raw(tb, y)
+}
+
+// raw is c's descriptor without c.
+func raw(tb testing.TB, c net.Conn) int {
+	tb.Helper()
+	defer c.Close()
+	file, err := c.(*net.TCPConn).File()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		tb.Fatal(err)
+	}
+	return fd
+}
+
+func outOf(tb testing.TB, d *node, kind proto.Kind, channel, peer int) proto.Out {
+	tb.Helper()
+	o, err := d.Out(kind, channel, peer)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return o
+}
+
+func inOf(tb testing.TB, d *node, kind proto.Kind, channel, peer int) proto.In {
+	tb.Helper()
+	i, err := d.In(kind, channel, peer)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return i
+}
+
+// put writes a slice, and reports false when there is no room.
+func put(tb testing.TB, o proto.Out, b []byte) bool {
+	tb.Helper()
+	p, err := o.Reserve(uint64(len(b)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if p == 0 {
+		return false
+	}
+	copy(bytes(p, uint64(len(b))), b)
+	o.Commit(uint64(len(b)))
+	return true
+}
+
+// get reads a slice; ok is false when there is none.
+func get(tb testing.TB, i proto.In) (b []byte, ok bool) {
+	tb.Helper()
+	p, n, err := i.Peek()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if p == 0 {
+		return nil, false
+	}
+	b = append([]byte{}, bytes(p, n)...)
+	i.Release()
+	return b, true
+}
+
+// eachWay runs a test over both kinds of sockets, read by the background and by the thread itself.
+func eachWay(t *testing.T, n int, run func(t *testing.T, nodes []*node)) {
+	for name, wire := range map[string]wiring{"unix": pair, "tcp": loopback} {
+		for _, polls := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/polls=%v", name, polls), func(t *testing.T) {
+				nodes := mesh(t, n, wire)
+				for _, d := range nodes {
+					d.polls = polls
+				}
+				run(t, nodes)
+			})
+		}
+	}
+}
