@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -115,14 +116,26 @@ func (l Logger) line(level Level, format string, args []any) {
 	b = append(b, "HCCL "...)
 	b = append(b, levelNames[level]...)
 	b = append(b, ' ')
-	from := len(b)
-	b = fmt.Appendf(b, format, args...)
-	for k := from; k < len(b); k++ {
-		if b[k] < ' ' || b[k] == 0x7f { // texts may hold what a peer sent: it must not start a line or move a terminal's cursor
-			b[k] = '?'
+	b = appendText(b, strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	out.write(append(b, '\n'))
+}
+
+// appendText adds a text that may hold what a peer sent: it must not move a terminal's cursor, nor begin a line as the log does. The
+// further lines of a long text, such as a stack, are set in.
+func appendText(b []byte, text string) []byte {
+	for k := range len(text) {
+		switch c := text[k]; {
+		case c == '\n':
+			b = append(b, "\n    "...)
+		case c == '\t':
+			b = append(b, ' ')
+		case c < ' ' || c == 0x7f:
+			b = append(b, '?')
+		default:
+			b = append(b, c)
 		}
 	}
-	out.write(append(b, '\n'))
+	return b
 }
 
 // host is the name of this machine as uname gives it, "localhost" where there is none.
