@@ -1,0 +1,116 @@
+// What the parts of the root know of each other: meet.c (ids, fork), meet_serve.c (the thread), meet_conn.c (connections), meet_roll.c (the roll call),
+// meet_host.c (addresses, ports, random bytes). All state is guarded by hccl_meet_mu, which the thread gives up only in poll().
+#ifndef HCCL_MEET_PARTS_H
+#define HCCL_MEET_PARTS_H
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "meet.h"
+#include "sha256.h"
+
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 }; // of ncclResult_t
+enum { WINDOW = 1 << 16 };                                                      // numbers of which a root remembers whether they were used
+enum { MAX_HELLO = HCCL_HELLO_SIZE + HCCL_MAX_LIBRARY + HCCL_MAX_CONTACT + HCCL_MAC_SIZE };
+
+// What forked children and the maker share: which ids exist and which were used up.
+struct ledger {
+  uint64_t next; // numbers below exist; written by the maker alone
+  uint64_t used; // how many of them were used up
+  unsigned char bit[WINDOW / 8]; // of number % WINDOW
+};
+
+struct conn;
+
+// The ranks that have come under one id. A failed roll stays for a while to tell late ranks why.
+struct roll {
+  struct roll* next;
+  uint64_t number;
+  uint32_t n, here;
+  struct conn** at;     // by rank, NULL: missing
+  unsigned char* failed; // payload of the answer that all get
+  size_t failed_len;
+};
+
+// A listener and the ids that are answered there.
+struct root {
+  struct root* next;
+  int listener; // -1: closed, only connections are left
+  int lock;     // memfd under a record lock of who answers; -1: none could be made, no child can take over
+  int serving;  // this process answers
+  int fixed;    // of an id made from NCCL_COMM_ID: one roll call, then it closes
+  int64_t until; // milliseconds: end of standing by, or of waiting for the rank 0 of a fixed id
+  unsigned char tag[8], key[32]; // the ids' secrets are derived from the key: an id that is never used costs nothing
+  uint16_t port;
+  struct ledger* ledger;
+  struct roll* rolls;
+};
+
+enum state { UNPROVEN, WAITING, ANSWERED };
+
+struct conn {
+  int fd; // -1: to be swept away
+  int left; // it went before it sent a byte
+  enum state state;
+  struct root* root;
+  struct roll* roll;
+  int64_t until; // milliseconds; UNPROVEN and ANSWERED only
+  uint32_t rank, serial;
+  unsigned char challenge[HCCL_CHALLENGE_SIZE], secret[16];
+  size_t in_len, hello_len, out_len, out_sent;
+  unsigned char* out;
+  unsigned char in[MAX_HELLO]; // the hello, kept for its contact; requests are read behind it
+  unsigned char request[HCCL_REQUEST_SIZE];
+};
+
+extern pthread_mutex_t hccl_meet_mu;
+extern struct root* hccl_meet_roots;
+
+// meet.c
+void hccl_meet_secret(const struct root* r, uint64_t number, unsigned char secret[16]);
+void hccl_meet_close_root(struct root* r); // closes the listener and gives the lock free
+void hccl_meet_free_root(struct root* r);
+
+// meet_serve.c
+int hccl_meet_start(void); // makes sure that the thread runs and looks at the roots again; 0 or an errno
+void hccl_meet_forget(void); // in a forked child: the thread and its connections are the parent's
+
+// meet_conn.c
+extern struct conn** hccl_meet_conns; // in the order of their arrival
+extern size_t hccl_meet_count;
+int hccl_meet_accept(struct root* r); // takes who waits at the listener; 0: no descriptor is left
+void hccl_meet_receive(struct conn* c);
+void hccl_meet_flush(struct conn* c);
+// Sends an answer; one other than HCCL_MISSING is the last of its connection.
+void hccl_meet_queue(struct conn* c, uint32_t kind, const unsigned char* payload, size_t n);
+void hccl_meet_proven(struct conn* c); // from now on it is a rank's
+void hccl_meet_drop(struct conn* c);   // closes; the memory stays until the sweep
+void hccl_meet_sweep(void);
+void hccl_meet_expire(int64_t now);
+int hccl_meet_serves(const struct root* r); // whether r still has connections
+void hccl_meet_drop_all(void);
+
+// meet_roll.c
+void hccl_meet_hello(struct conn* c);   // a whole hello is in c->in
+void hccl_meet_request(struct conn* c); // a whole request is in c->request
+void hccl_meet_gone(struct conn* c);    // a proven rank's connection has ended
+void hccl_meet_full(void);              // no descriptor is left
+void hccl_meet_free_rolls(struct root* r);
+
+// meet_host.c
+int64_t hccl_meet_now(void); // milliseconds
+int hccl_meet_random(void* out, size_t n);
+int hccl_meet_listen(uint16_t* port, char* err, size_t errlen); // a listener on all interfaces, or -1
+int hccl_meet_listen_at(const unsigned char* address, uint16_t port, char* err, size_t errlen);
+int hccl_meet_addresses(unsigned char* out, char* err, size_t errlen); // how many, or -1
+int hccl_meet_resolve(const char* text, unsigned char* address, uint16_t* port, char* err, size_t errlen);
+const char* hccl_meet_library(void); // where this object was loaded from
+
+static inline uint32_t get16(const unsigned char* p) { return p[0] | (uint32_t)p[1] << 8; }
+static inline uint32_t get32(const unsigned char* p) { return get16(p) | get16(p + 2) << 16; }
+static inline uint64_t get64(const unsigned char* p) { return get32(p) | (uint64_t)get32(p + 4) << 32; }
+static inline void put16(unsigned char* p, uint32_t v) { p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8); }
+static inline void put32(unsigned char* p, uint32_t v) { put16(p, v & 0xffff), put16(p + 2, v >> 16); }
+static inline void put64(unsigned char* p, uint64_t v) { put32(p, (uint32_t)v), put32(p + 4, (uint32_t)(v >> 32)); }
+#endif

@@ -1,0 +1,141 @@
+// Package boot is how the ranks of a communicator meet: the roll call under a unique id, and the first exchange of what each rank
+// wants the others to know.
+//
+//	Meet ── rollcall.go ──> the maker of the id (C, capi/shim/meet*.c; layouts in capi/shim/meet.h)
+//	     └─ rounds.go ────> ranks r+1, r+2, r+4, ...: an all-gather in log2(n) rounds over connections of their own
+//	Service (service.go, inbox.go, dial.go): one listener per process, for these rounds and for every later TCP connection
+//
+// Every connection proves the id's secret in both directions before a byte of it is believed, so strangers who connect neither
+// join nor delay. Nothing here trusts a length or a rank that a peer wrote.
+//
+// Meet runs on the calling thread and waits in poll(2): the thread came from C to wait anyway. The Service has one goroutine, and
+// one thread, for all connections that have not proved themselves yet. Sockets are raw, non-blocking, CLOEXEC descriptors, and all
+// sends carry MSG_NOSIGNAL, as net.Conn would raise SIGPIPE in a process that is not ours.
+//
+// It knows no communicator and no transport. Package core calls Meet; net/tcp gets its connections from Inbox.Accept and Dial.
+package boot
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxBlob is the largest contribution of one rank to the exchange.
+const MaxBlob = 64 << 10
+
+// Limit is what ends a wait.
+type Limit struct {
+	Deadline time.Time           // zero: none
+	Abort    func() error        // asked every 20 ms; an error ends the wait and is returned. nil: none
+	Late     func(missing []int) // told now and then whom the roll call still waits for; nil: nobody
+}
+
+const tick = 20 * time.Millisecond // how often Abort is asked
+
+// check returns why a wait must end, errDeadline for the deadline.
+func (l *Limit) check() error {
+	if l.Abort != nil {
+		if err := l.Abort(); err != nil {
+			return err
+		}
+	}
+	if !l.Deadline.IsZero() && !time.Now().Before(l.Deadline) {
+		return errDeadline
+	}
+	return nil
+}
+
+// Settings are what the user has set. They are read when the Service is made.
+type Settings struct {
+	Interfaces string // NCCL_SOCKET_IFNAME
+	Family     string // NCCL_SOCKET_FAMILY
+	Ports      string // HCCL_PORT_RANGE
+	Library    string // version and path of this library, for the message when another rank has another one
+}
+
+var settings struct {
+	mu sync.Mutex
+	v  Settings // guarded by mu
+}
+
+// Configure replaces the settings. To be called before the first Default.
+func Configure(s Settings) {
+	settings.mu.Lock()
+	settings.v = s
+	settings.mu.Unlock()
+}
+
+func configured() Settings {
+	settings.mu.Lock()
+	defer settings.mu.Unlock()
+	return settings.v
+}
+
+// FDs, if set before the first use of the package, hears of every descriptor that is opened and closed here, so that a forked
+// child can close them. Descriptors that Accept and Dial return have been reported; Close reports their end.
+var FDs interface {
+	Opened(fd int)
+	Closed(fd int)
+}
+
+func opened(fd int) int {
+	if FDs != nil {
+		FDs.Opened(fd)
+	}
+	return fd
+}
+
+// Close closes a descriptor of this package.
+func Close(fd int) {
+	if FDs != nil {
+		FDs.Closed(fd) // before the number can be given to somebody else
+	}
+	unix.Close(fd)
+}
+
+// meeting is one rank on its way through Meet.
+type meeting struct {
+	id   *uniqueID
+	rank int
+	n    int
+	lim  Limit
+	self contact
+}
+
+// Meet brings rank of n together with the others that use id, and returns what every rank gave as mine, in rank order.
+// Its errors are the types of errors.go, or what lim.Abort returned.
+func Meet(id []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
+	parsed, err := parseID(id)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > maxRanks || rank < 0 || rank >= n || len(mine) > MaxBlob {
+		return nil, &ArgumentError{fmt.Sprintf("rank %d of %d with %d bytes to tell: rank must be below the number of ranks (at most %d), "+
+			"and the bytes at most %d", rank, n, len(mine), maxRanks, MaxBlob)}
+	}
+	svc, err := Default()
+	if err != nil {
+		return nil, err
+	}
+	m := &meeting{id: parsed, rank: rank, n: n, lim: lim, self: contact{svc.NewKey(), svc.addrs}}
+	inbox := svc.Expect(m.self.key, parsed.secret[:])
+	defer inbox.Close()
+	partners, err := m.rollCall()
+	if err != nil || n == 1 {
+		return [][]byte{mine}, err
+	}
+	return m.exchange(partners, inbox, mine)
+}
+
+// Secret is what all ranks under id share and nobody else knows, for Expect and Dial. An id made from NCCL_COMM_ID has no secret:
+// what it returns then only tells jobs at different addresses apart.
+func Secret(id []byte) ([]byte, error) {
+	parsed, err := parseID(id)
+	if err != nil {
+		return nil, err
+	}
+	return parsed.secret[:], nil
+}

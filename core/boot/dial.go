@@ -1,0 +1,148 @@
+package boot
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dialing is a connection on its way to another process' Service. It never blocks: turn goes on where the descriptors allow.
+type dialing struct {
+	addrs   []netip.AddrPort
+	key     Key
+	secret  []byte
+	from    int
+	purpose uint8
+
+	race    *race
+	s       *stream // after the race
+	welcome []byte  // what the service must answer
+	retry   time.Time
+	why     []string
+}
+
+func (d *dialing) close() {
+	if d.race != nil {
+		d.race.close()
+	}
+	if d.s != nil {
+		d.s.close()
+	}
+}
+
+func (d *dialing) pollFds(fds []unix.PollFd) []unix.PollFd {
+	if d.s != nil {
+		return append(fds, d.s.pollFd())
+	}
+	if d.race != nil {
+		return d.race.pollFds(fds)
+	}
+	return fds
+}
+
+// turn returns the connection once both ends have proved the secret. Errors are retried after a pause: turn only reports them.
+func (d *dialing) turn() (*stream, error) {
+	if d.s != nil {
+		return d.finish()
+	}
+	if d.race == nil {
+		if time.Now().Before(d.retry) {
+			return nil, nil
+		}
+		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs)
+	}
+	s, _, greeting, err := d.race.turn()
+	if err != nil {
+		return nil, d.again(err)
+	}
+	if s != nil {
+		d.race, d.s = nil, s
+		if err := s.send(d.join(greeting)); err != nil {
+			return nil, d.again(err)
+		}
+	}
+	return nil, nil
+}
+
+// again prepares another attempt and passes on why this one failed.
+func (d *dialing) again(err error) error {
+	if d.race != nil {
+		d.why = d.race.why
+	}
+	d.close()
+	d.race, d.s = nil, nil
+	d.retry = time.Now().Add(retryMost / 4)
+	return err
+}
+
+func (d *dialing) join(greeting []byte) []byte {
+	b := make([]byte, joinMAC, joinSize)
+	le.PutUint32(b[joinMagic:], joinMagicValue)
+	le.PutUint16(b[joinVersion:], wireVersion)
+	b[joinPurpose] = d.purpose
+	le.PutUint32(b[joinFrom:], uint32(d.from))
+	copy(b[joinKey:], d.key[:])
+	rand.Read(b[joinNonce:])
+	d.welcome = mac(d.secret, labelWelcome, greeting, b)
+	return append(b, mac(d.secret, labelJoin, greeting, b)...)
+}
+
+func (d *dialing) finish() (*stream, error) {
+	err := d.s.flush()
+	if err == nil {
+		err = d.s.fill(welcomeSize)
+	}
+	if len(d.s.in) == welcomeSize {
+		if le.Uint32(d.s.in) != welcomeMagicValue || !hmac.Equal(d.s.in[welcomeMAC:], d.welcome) {
+			return nil, d.again(errStranger)
+		}
+		s := &stream{fd: d.s.fd}
+		d.s = nil
+		return s, nil
+	}
+	if err != nil {
+		return nil, d.again(errLost)
+	}
+	return nil, nil
+}
+
+// Dial connects to the Service that listens at addrs, for the inbox of key there, and tells it from and purpose. It tries again
+// until lim ends it. The descriptor is non-blocking and the caller's; the other end has proved that it knows secret.
+func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint8, lim Limit) (fd int, err error) {
+	d := &dialing{addrs: addrs, key: key, secret: secret, from: from, purpose: purpose}
+	defer d.close()
+	for {
+		s, last := d.turn()
+		if s != nil {
+			return s.fd, nil
+		}
+		if err := lim.check(); err == errDeadline {
+			return -1, &SilentError{-1, "cannot be reached at " + d.reasons(last)}
+		} else if err != nil {
+			return -1, err
+		}
+		pollFor(d.pollFds(nil), tick)
+	}
+}
+
+func (d *dialing) reasons(last error) string {
+	var b strings.Builder
+	for i, a := range d.addrs {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(a.String())
+		if i < len(d.why) {
+			fmt.Fprintf(&b, " (%s)", d.why[i])
+		}
+	}
+	if last != nil && d.why == nil {
+		fmt.Fprintf(&b, " (%v)", last)
+	}
+	return b.String()
+}

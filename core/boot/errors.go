@@ -1,0 +1,188 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Values of ncclResult_t.
+const (
+	systemError     = 2
+	invalidArgument = 4
+	invalidUsage    = 5
+	remoteError     = 6
+	timeout         = 8
+)
+
+var errDeadline = errors.New("the limit has passed")
+
+// ArgumentError is a call that can never work.
+type ArgumentError struct{ Text string }
+
+func (e *ArgumentError) Error() string { return e.Text }
+
+// Result is the ncclResult_t of the error.
+func (e *ArgumentError) Result() int { return invalidArgument }
+
+// AbsentError says which ranks had not come when the init limit of one of the others passed.
+type AbsentError struct {
+	Ranks []int // the first of them
+	N     int   // ranks of the communicator
+	By    int   // rank whose limit has passed
+	Root  netip.AddrPort
+}
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("not all of %d ranks came to the roll call at %v before the limit of rank %d passed; missing: %s. "+
+		"See why they do not start, or raise HCCL_INIT_TIMEOUT", e.N, e.Root, e.By, list(e.Ranks))
+}
+
+// Result is the ncclResult_t of the error.
+func (e *AbsentError) Result() int { return timeout }
+
+func list(ranks []int) string {
+	if len(ranks) == 0 {
+		return "unknown, as the maker of the id no longer answers"
+	}
+	var b strings.Builder
+	for i, r := range ranks {
+		if i == 32 {
+			fmt.Fprintf(&b, " and %d more", len(ranks)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, r)
+	}
+	return b.String()
+}
+
+// UsedError is an id that has served already.
+type UsedError struct{ Rank int }
+
+func (e *UsedError) Error() string {
+	return fmt.Sprintf("rank %d: id already used, make a new one with ncclGetUniqueId for each communicator", e.Rank)
+}
+
+// Result is the ncclResult_t of the error.
+func (e *UsedError) Result() int { return invalidUsage }
+
+// VersionError is a rank that loaded a library which speaks another protocol. Text names both with their files.
+type VersionError struct {
+	Rank int
+	Text string
+}
+
+func (e *VersionError) Error() string { return "ranks of different libraries cannot meet: " + e.Text }
+
+// Result is the ncclResult_t of the error.
+func (e *VersionError) Result() int { return invalidUsage }
+
+// DuplicateError is a rank that came twice.
+type DuplicateError struct {
+	Rank int
+	Text string
+}
+
+func (e *DuplicateError) Error() string { return e.Text }
+
+// Result is the ncclResult_t of the error.
+func (e *DuplicateError) Result() int { return invalidUsage }
+
+// SizeError is ranks that were started with different numbers of ranks; Rank is the one that was found to differ.
+type SizeError struct {
+	Rank int
+	Text string
+}
+
+func (e *SizeError) Error() string { return e.Text + ": give all the same number" }
+
+// Result is the ncclResult_t of the error.
+func (e *SizeError) Result() int { return invalidUsage }
+
+// RankError is a rank that failed, went away or was aborted while the others were meeting it.
+type RankError struct {
+	Rank int
+	Text string
+}
+
+func (e *RankError) Error() string { return e.Text }
+
+// Result is the ncclResult_t of the error.
+func (e *RankError) Result() int { return remoteError }
+
+// SilentError is a rank that did not answer before the limit passed. Rank is -1 where only its address is known.
+type SilentError struct {
+	Rank int
+	Text string // what it did not do
+}
+
+func (e *SilentError) Error() string {
+	if e.Rank < 0 {
+		return "a rank " + e.Text
+	}
+	return fmt.Sprintf("rank %d %s", e.Rank, e.Text)
+}
+
+// Result is the ncclResult_t of the error.
+func (e *SilentError) Result() int { return timeout }
+
+// UnreachableError is a maker of the id that cannot be reached at any of its addresses.
+type UnreachableError struct {
+	Addrs []netip.AddrPort
+	Why   []string // for each address
+	Fixed bool     // the addresses are those of NCCL_COMM_ID
+}
+
+func (e *UnreachableError) Error() string {
+	var b strings.Builder
+	for i, a := range e.Addrs {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%v (%s)", a, e.Why[i])
+	}
+	if e.Fixed {
+		return fmt.Sprintf("root at %s not reachable: rank 0 must listen there, see whether it runs on that host and calls init", b.String())
+	}
+	return fmt.Sprintf("root at %s not reachable: the process that made the id must live until all ranks have met, and "+
+		"NCCL_SOCKET_IFNAME must choose interfaces that lead to this host", b.String())
+}
+
+// Result is the ncclResult_t of the error.
+func (e *UnreachableError) Result() int { return systemError }
+
+// SystemError is something that this host refused.
+type SystemError struct {
+	Text string
+	Err  error
+}
+
+func (e *SystemError) Error() string { return fmt.Sprintf("%s: %v", e.Text, e.Err) }
+func (e *SystemError) Unwrap() error { return e.Err }
+
+// Result is the ncclResult_t of the error.
+func (e *SystemError) Result() int { return systemError }
+
+// refusal is the error for a roll call that failed for the root's reason why, on account of rank.
+func (m *meeting) refusal(f *failed, root netip.AddrPort) error {
+	rank, text := f.rank, f.text
+	switch f.why {
+	case whyUsed:
+		return &UsedError{m.rank}
+	case whyDuplicate:
+		return &DuplicateError{rank, text}
+	case whyNranks:
+		return &SizeError{rank, text}
+	case whyVersion:
+		return &VersionError{rank, text}
+	case whyTimeout:
+		return &AbsentError{f.missing, m.n, rank, root}
+	case whyFull:
+		return &SystemError{"the roll call at " + root.String(), errors.New(text)}
+	}
+	return &RankError{rank, text}
+}

@@ -1,0 +1,121 @@
+package boot
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Key names an Inbox among all of its process: 16 random bytes that the owner passes to those who are to connect.
+type Key [16]byte
+
+// Inbox holds the connections that arrived for one key until somebody accepts them. Its fields are guarded by svc.mu.
+type Inbox struct {
+	svc     *Service
+	key     Key
+	secret  []byte // not guarded: never changes
+	closed  bool
+	arrived []arrival
+	changed chan struct{} // closed, and made anew, at each arrival
+	bell    int           // an eventfd that is rung at each arrival, for a wait in poll(2); -1: none
+}
+
+type arrival struct {
+	purpose uint8
+	from    int
+	fd      int
+}
+
+const maxArrived = 1 << 16 // a bound on what a mad peer can leave here
+
+// Expect opens an inbox: connections that name key and prove secret are kept from now on. Close ends it.
+func (s *Service) Expect(key Key, secret []byte) *Inbox {
+	b := &Inbox{svc: s, key: key, secret: secret, changed: make(chan struct{}), bell: -1}
+	s.mu.Lock()
+	s.inboxes[key] = b
+	s.mu.Unlock()
+	return b
+}
+
+// Close ends the inbox: who waits in Accept gets an error, connections that nobody accepted are closed, and later ones refused.
+func (b *Inbox) Close() {
+	b.svc.mu.Lock()
+	defer b.svc.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.closed = true
+	delete(b.svc.inboxes, b.key)
+	for _, a := range b.arrived {
+		Close(a.fd)
+	}
+	b.arrived = nil
+	close(b.changed)
+}
+
+// put keeps a connection; false: nobody wants it any more.
+func (b *Inbox) put(a arrival) bool {
+	b.svc.mu.Lock()
+	defer b.svc.mu.Unlock()
+	if b.closed || len(b.arrived) >= maxArrived {
+		return false
+	}
+	b.arrived = append(b.arrived, a)
+	close(b.changed)
+	b.changed = make(chan struct{})
+	if b.bell >= 0 {
+		unix.Write(b.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd, so there is no SIGPIPE; full is as good as rung
+	}
+	return true
+}
+
+// take returns an arrival that fits, or waits: the channel that is closed when there may be another.
+func (b *Inbox) take(fits func(arrival) bool) (a arrival, ok bool, wait <-chan struct{}, closed bool) {
+	b.svc.mu.Lock()
+	defer b.svc.mu.Unlock()
+	for i, a := range b.arrived {
+		if fits(a) {
+			b.arrived = append(b.arrived[:i], b.arrived[i+1:]...)
+			return a, true, nil, false
+		}
+	}
+	return arrival{from: -1, fd: -1}, false, b.changed, b.closed
+}
+
+// ring makes each arrival ring an eventfd, which the caller keeps open until it has called ring(-1).
+func (b *Inbox) ring(fd int) {
+	b.svc.mu.Lock()
+	b.bell = fd
+	b.svc.mu.Unlock()
+}
+
+// Accept returns the connection that rank from made for purpose, whether it came before the call or comes within lim. The
+// descriptor is non-blocking and the caller's.
+func (b *Inbox) Accept(purpose uint8, from int, lim Limit) (fd int, err error) {
+	fits := func(a arrival) bool { return a.purpose == purpose && a.from == from }
+	for {
+		a, ok, changed, closed := b.take(fits)
+		if ok {
+			return a.fd, nil
+		}
+		if closed {
+			return -1, &SystemError{"waiting for a connection", unix.ECANCELED}
+		}
+		if err := lim.check(); err != nil {
+			return -1, acceptLimit(err, from)
+		}
+		timer := time.NewTimer(tick)
+		select {
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func acceptLimit(err error, from int) error {
+	if err == errDeadline {
+		return &SilentError{from, "did not connect"}
+	}
+	return err
+}

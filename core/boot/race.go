@@ -1,0 +1,104 @@
+package boot
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// race connects to several addresses of one listener at once. The first that greets as the listener that is meant wins, so that
+// an address which leads nowhere, or to somebody else, costs no time.
+//
+// Root and Service greet alike: magic, version, the listener's tag, a nonce (HCCL_CHALLENGE_* in meet.h).
+type race struct {
+	magic uint32
+	tag   [8]byte
+	addrs []netip.AddrPort
+	runs  []stream
+	why   []string // for each address, how it failed
+	dead  int      // how many have failed
+	none  int      // how many of these were refused: nobody listens there
+	since time.Time
+}
+
+// The longest that a listener may take to greet. One that is only inherited by a child does so when the child takes over.
+const greetTime = 10 * time.Second
+
+var (
+	errNobody   = errors.New("no address answers")
+	errStranger = errors.New("somebody else answers there")
+	errLost     = errors.New("it hangs up") // it died, gave its place to another process, or does not know the secret
+)
+
+func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort) *race {
+	r := &race{magic: magic, tag: tag, addrs: addrs, runs: make([]stream, len(addrs)), why: make([]string, len(addrs)), since: time.Now()}
+	for i, a := range addrs {
+		fd, err := connect(a)
+		r.runs[i].fd = fd
+		r.why[i] = "no answer"
+		if err != nil {
+			r.lose(i, err)
+		}
+	}
+	return r
+}
+
+func (r *race) lose(i int, err error) {
+	r.runs[i].close()
+	r.dead++
+	r.why[i] = err.Error()
+	if err == io.EOF {
+		r.why[i] = errLost.Error()
+	}
+	if err == unix.ECONNREFUSED {
+		r.none++
+	}
+}
+
+func (r *race) close() {
+	for i := range r.runs {
+		r.runs[i].close()
+	}
+}
+
+func (r *race) pollFds(fds []unix.PollFd) []unix.PollFd {
+	for i := range r.runs {
+		fds = append(fds, r.runs[i].pollFd())
+	}
+	return fds
+}
+
+// turn goes on with those whose descriptors are ready, and returns the winner, which address it is and its greeting once there is one.
+// The others are closed then. An error ends the race.
+func (r *race) turn() (won *stream, at int, greeting []byte, err error) {
+	for i := range r.runs {
+		s := &r.runs[i]
+		if s.fd < 0 {
+			continue
+		}
+		err := s.fill(challengeSize)
+		switch {
+		case len(s.in) == challengeSize && r.greets(s.in):
+			won := &stream{fd: s.fd}
+			s.fd = -1
+			r.close()
+			return won, i, s.in, nil
+		case len(s.in) == challengeSize:
+			r.lose(i, errStranger)
+		case err != nil:
+			r.lose(i, err)
+		}
+	}
+	if r.dead == len(r.runs) || time.Since(r.since) > greetTime {
+		r.close()
+		return nil, 0, nil, errNobody
+	}
+	return nil, 0, nil, nil
+}
+
+func (r *race) greets(b []byte) bool {
+	return le.Uint32(b[challengeMagic:]) == r.magic && [8]byte(b[challengeRoot:]) == r.tag
+}

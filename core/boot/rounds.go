@@ -1,0 +1,352 @@
+package boot
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The exchange is Bruck's all-gather: before round k a rank holds the blocks of ranks r, r-1, ..., r-(2^k-1); in round k it sends
+// as many as are needed of them to rank r+2^k and gets the next ones from rank r-2^k.
+//
+//	n=5, rank 0   round 0: {0} to 1, {4} from 4   round 1: {0 4} to 2, {3 2} from 3   round 2: {0} to 4, {1} from 1
+//
+// All connections are made at once, each for one round and one direction, so that an end is heard by both neighbours. A rank that
+// fails tells everyone it is connected to why, and they pass it on: log2(n) hops reach all.
+
+const (
+	frameSize, frameMagicValue = 16, 0x4d52464e
+	frameMagic, frameKind      = 0, 4
+	frameLength, frameArg      = 8, 12 // arg: how many blocks, or the rank that failed
+	frameBlocks, frameFail     = 1, 2
+	maxText                    = 512
+
+	purposeMeet = 0 // other purposes are free for others
+
+	lostAfter  = time.Second            // a partner that refuses for so long has gone: it was there when the roll call ended
+	tellFailed = 300 * time.Millisecond // for connections that are still being made when this rank fails
+	tellAbort  = 50 * time.Millisecond
+	lastChance = 2 * time.Second // for the exchange, when the last rank came just before the limit
+)
+
+// link is a connection to a neighbour in one round.
+type link struct {
+	peer   int
+	dial   *dialing // until it is made; nil for the incoming
+	s      *stream  // nil: not there yet
+	sent   bool     // outgoing: the blocks are on their way
+	blocks []byte   // incoming: what came, nil: nothing yet
+	count  int
+	ended  bool // the other end has closed, in order
+	told   bool // it knows that this rank has failed
+}
+
+type rounds struct {
+	*meeting
+	inbox *Inbox
+	held  [][]byte // of ranks r, r-1, r-2, ...
+	out   []*link  // by round
+	in    []*link
+	all   []*link
+	bell  int // rings when the inbox gets something
+	start time.Time
+	fds   []unix.PollFd
+}
+
+// exchange returns what all ranks gave as mine, in rank order.
+func (m *meeting) exchange(partners []partner, inbox *Inbox, mine []byte) ([][]byte, error) {
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, &SystemError{"cannot wait for the other ranks", err}
+	}
+	x := &rounds{meeting: m, inbox: inbox, held: [][]byte{mine}, bell: opened(bell), start: time.Now()}
+	defer x.close()
+	if !m.lim.Deadline.IsZero() && time.Until(m.lim.Deadline) < lastChance {
+		m.lim.Deadline = x.start.Add(lastChance)
+	}
+	for k, p := range partners {
+		d := &dialing{addrs: p.addrs, key: p.key, secret: m.id.secret[:], from: m.rank, purpose: purposeMeet}
+		x.out = append(x.out, &link{peer: p.rank, dial: d})
+		x.in = append(x.in, &link{peer: ((m.rank-1<<k)%m.n + m.n) % m.n})
+	}
+	x.all = append(append(x.all, x.out...), x.in...)
+	inbox.ring(bell)
+	for !x.done() {
+		err := x.turn()
+		if err == nil {
+			err = x.limit()
+		}
+		if err != nil {
+			x.tell(err)
+			return nil, err
+		}
+	}
+	all := make([][]byte, m.n)
+	for i, b := range x.held {
+		all[(m.rank-i+m.n)%m.n] = b
+	}
+	return all, nil
+}
+
+func (x *rounds) close() {
+	x.inbox.ring(-1)
+	Close(x.bell)
+	for _, l := range x.all {
+		if l.dial != nil {
+			l.dial.close()
+		}
+		if l.s != nil {
+			l.s.close()
+		}
+	}
+}
+
+func (x *rounds) done() bool {
+	for _, l := range x.out {
+		if !l.sent || l.s.out != nil {
+			return false
+		}
+	}
+	return len(x.held) == x.n
+}
+
+// turn moves everything on that can move, then waits for the next event if nothing did.
+func (x *rounds) turn() error {
+	x.arrivals()
+	for k, l := range x.out {
+		if err := x.push(k, l); err != nil {
+			return err
+		}
+	}
+	for _, l := range x.in {
+		if err := l.read(x.most(l)); err != nil {
+			return err
+		}
+	}
+	moved, err := x.collect()
+	if err == nil && !moved && !x.done() {
+		x.wait(tick)
+	}
+	return err
+}
+
+// limit is the error for a limit that has passed, or an abort.
+func (x *rounds) limit() error {
+	err := x.lim.check()
+	if err != errDeadline {
+		return err
+	}
+	if k := bits.Len(uint(len(x.held))) - 1; len(x.held) < x.n {
+		return &SilentError{x.in[k].peer, fmt.Sprintf("came to the roll call, but did not send what it has to say to rank %d "+
+			"before the limit passed", x.rank)}
+	}
+	for _, l := range x.out {
+		if !l.sent || l.s.out != nil {
+			return &SilentError{l.peer, fmt.Sprintf("came to the roll call, but did not take what rank %d has to say before the limit passed", x.rank)}
+		}
+	}
+	return nil
+}
+
+func (x *rounds) wait(d time.Duration) {
+	x.fds = append(x.fds[:0], unix.PollFd{Fd: int32(x.bell), Events: unix.POLLIN})
+	for _, l := range x.all {
+		switch {
+		case l.s != nil && !l.ended:
+			x.fds = append(x.fds, l.s.pollFd())
+		case l.s == nil && l.dial != nil:
+			x.fds = l.dial.pollFds(x.fds)
+		}
+	}
+	pollFor(x.fds, d)
+	var b [8]byte
+	unix.Read(x.bell, b[:])
+}
+
+// --- Neighbours ---
+
+// arrivals takes the connections of rank r-2^k from the inbox. One from any other rank is not of this exchange.
+func (x *rounds) arrivals() {
+	for {
+		a, ok, _, _ := x.inbox.take(func(a arrival) bool { return a.purpose == purposeMeet })
+		if !ok {
+			return
+		}
+		s := &stream{fd: a.fd}
+		for _, l := range x.in {
+			if l.peer == a.from && l.s == nil {
+				l.s, s = s, nil
+			}
+		}
+		if s != nil {
+			s.close()
+		}
+	}
+}
+
+// push connects to the neighbour of round k and sends it its blocks once they are there.
+func (x *rounds) push(k int, l *link) error {
+	if l.s == nil {
+		s, err := l.dial.turn()
+		if err != nil && time.Since(x.start) > lostAfter {
+			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
+				l.peer, x.rank, l.dial.reasons(err))}
+		}
+		if l.s = s; s == nil {
+			return nil
+		}
+	}
+	if err := l.read(maxText); err != nil {
+		return err
+	}
+	if !l.sent && len(x.held) >= 1<<k {
+		l.sent = true
+		l.s.out = x.blocks(k)
+	}
+	err := l.s.flush()
+	if whole := l.sent && l.s.out == nil; err != nil || l.ended && !whole {
+		return l.gone()
+	}
+	return nil
+}
+
+func (x *rounds) blocks(k int) []byte {
+	count := x.due(k)
+	b := frame(frameBlocks, count)
+	for _, block := range x.held[:count] {
+		b = append(le.AppendUint32(b, uint32(len(block))), block...)
+	}
+	le.PutUint32(b[frameLength:], uint32(len(b)-frameSize))
+	return b
+}
+
+// due is how many blocks are sent in round k.
+func (x *rounds) due(k int) int { return min(1<<k, x.n-1<<k) }
+
+func frame(kind, arg int) []byte {
+	b := make([]byte, frameSize)
+	le.PutUint32(b[frameMagic:], frameMagicValue)
+	le.PutUint32(b[frameKind:], uint32(kind))
+	le.PutUint32(b[frameArg:], uint32(arg))
+	return b
+}
+
+func (x *rounds) most(l *link) int {
+	for k := range x.in {
+		if x.in[k] == l {
+			return max(maxText, x.due(k)*(4+MaxBlob))
+		}
+	}
+	return maxText
+}
+
+func (l *link) gone() error {
+	return &RankError{l.peer, fmt.Sprintf("rank %d went away while the ranks told each other of themselves", l.peer)}
+}
+
+// read takes a frame of at most payload bytes, if a whole one is there.
+func (l *link) read(payload int) error {
+	for l.s != nil && !l.ended {
+		want := frameSize
+		if len(l.s.in) >= frameSize {
+			n := int(le.Uint32(l.s.in[frameLength:]))
+			if le.Uint32(l.s.in) != frameMagicValue || n > payload {
+				return l.garbage()
+			}
+			want += n
+		}
+		end := l.s.fill(want)
+		switch {
+		case len(l.s.in) == want && (want > frameSize || le.Uint32(l.s.in[frameLength:]) == 0):
+			if err := l.take(l.s.in); err != nil {
+				return err
+			}
+			l.s.in = nil
+		case len(l.s.in) == frameSize && want == frameSize: // the head tells how much more to read
+		case end == nil:
+			return nil
+		case l.dial == nil && l.blocks == nil:
+			return l.gone()
+		default:
+			l.ended = true
+		}
+	}
+	return nil
+}
+
+func (l *link) take(b []byte) error {
+	arg, payload := int(le.Uint32(b[frameArg:])), b[frameSize:]
+	switch le.Uint32(b[frameKind:]) {
+	case frameFail:
+		return &RankError{arg, string(payload)}
+	case frameBlocks:
+		if l.dial == nil && l.blocks == nil {
+			l.blocks, l.count = payload, arg
+			return nil
+		}
+	}
+	return l.garbage()
+}
+
+func (l *link) garbage() error {
+	return &RankError{l.peer, fmt.Sprintf("rank %d sent something else than this library would", l.peer)}
+}
+
+// collect adds the blocks whose turn it is.
+func (x *rounds) collect() (moved bool, err error) {
+	for len(x.held) < x.n {
+		k := bits.Len(uint(len(x.held))) - 1
+		l := x.in[k]
+		if l.blocks == nil {
+			return moved, nil
+		}
+		b := l.blocks
+		for range x.due(k) {
+			if len(b) < 4 || uint64(le.Uint32(b)) > uint64(len(b)-4) {
+				return false, l.garbage()
+			}
+			end := 4 + int(le.Uint32(b))
+			x.held, b = append(x.held, b[4:end:end]), b[end:]
+		}
+		if l.count != x.due(k) || len(b) > 0 {
+			return false, l.garbage()
+		}
+		moved = true
+	}
+	return moved, nil
+}
+
+// tell lets all neighbours know that this rank fails, and because of whom, also those whose connection is still being made.
+func (x *rounds) tell(cause error) {
+	rank, text, patience := x.rank, cause.Error(), tellFailed
+	switch e := cause.(type) {
+	case *RankError:
+		rank = e.Rank
+	case *SilentError:
+		rank = e.Rank
+	default:
+		text, patience = fmt.Sprintf("rank %d was aborted during init", x.rank), tellAbort
+	}
+	b := append(frame(frameFail, rank), text[:min(len(text), maxText)]...)
+	le.PutUint32(b[frameLength:], uint32(len(b)-frameSize))
+	for until := time.Now().Add(patience); time.Now().Before(until); x.wait(time.Until(until)) {
+		x.arrivals()
+		left := 0
+		for _, l := range x.all {
+			if l.s == nil && l.dial != nil {
+				l.s, _ = l.dial.turn()
+			}
+			if l.s == nil {
+				left++
+			} else if !l.told {
+				l.told, l.ended = true, true
+				l.s.send(b) // after blocks that are half sent; one that does not hear sees the connection end
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}

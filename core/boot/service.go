@@ -1,0 +1,301 @@
+package boot
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Service is the listener of this process: it takes connections, lets them prove that they know a communicator's secret, and hands
+// them to the Inbox that expects them. One goroutine does it all in one poll(2) loop.
+//
+//	dialer                              service
+//	  | ---------- connects ------------> |
+//	  | <--------- greeting ------------- |  magic, version, tag, nonce                              (32 bytes)
+//	  | ---------- join ----------------> |  magic, version, purpose, from, key, nonce, HMAC         (80 bytes)
+//	  | <--------- welcome -------------- |  magic, HMAC: the service proves the secret in its turn  (40 bytes)
+type Service struct {
+	listener  int
+	tag       [8]byte
+	addrs     []netip.AddrPort
+	strangers atomic.Uint64
+
+	mu      sync.Mutex
+	inboxes map[Key]*Inbox // guarded by mu
+
+	guests []*guest // of the loop alone, in the order of their arrival
+}
+
+// Bounds on those who have not proved anything yet.
+const (
+	maxGuests     = 128 // the oldest goes for a new one
+	guestTime     = 5 * time.Second
+	restTime      = 50 * time.Millisecond // of the listener, when no descriptor is left
+	acceptsATurn  = 64
+	greetingMagic = 0x5652434e
+)
+
+const (
+	joinSize, joinMagicValue       = 80, 0x4e494a4e
+	joinMagic, joinVersion         = 0, 4
+	joinPurpose, joinFrom          = 6, 8
+	joinKey, joinNonce, joinMAC    = 16, 32, 48
+	welcomeSize, welcomeMagicValue = 40, 0x4d4c574e
+	welcomeMagic, welcomeMAC       = 0, 8
+	labelJoin, labelWelcome        = "hccl join", "hccl welcome"
+)
+
+// guest is a connection that has yet to prove itself.
+type guest struct {
+	stream
+	greeting [challengeSize]byte
+	until    time.Time
+}
+
+var theService struct {
+	mu sync.Mutex
+	s  *Service // guarded by mu; never closed
+}
+
+// Default is the one Service of the process, made at the first call.
+func Default() (*Service, error) {
+	theService.mu.Lock()
+	defer theService.mu.Unlock()
+	if theService.s == nil {
+		s, err := newService(configured())
+		if err != nil {
+			return nil, err
+		}
+		theService.s = s
+	}
+	return theService.s, nil
+}
+
+func newService(set Settings) (*Service, error) {
+	all, names, err := hostAddrs()
+	if err != nil {
+		return nil, err
+	}
+	ips, err := chooseAddrs(set, all, names)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{inboxes: map[Key]*Inbox{}}
+	rand.Read(s.tag[:])
+	port, err := s.listen(set)
+	if err != nil {
+		return nil, err
+	}
+	for _, ip := range ips {
+		s.addrs = append(s.addrs, netip.AddrPortFrom(ip, port))
+	}
+	go s.serve()
+	return s, nil
+}
+
+// listen tries the ports that the settings allow, from a random one on, so that processes that start together do not all try the
+// same ones first.
+func (s *Service) listen(set Settings) (uint16, error) {
+	low, high, err := parsePorts(set.Ports)
+	if err != nil {
+		return 0, err
+	}
+	count := int(high) - int(low) + 1
+	var start [4]byte
+	rand.Read(start[:])
+	first := int(le.Uint32(start[:]) % uint32(count))
+	for k := range count {
+		s.listener, err = listenAt(low+uint16((first+k)%count), set.Family == "AF_INET")
+		if err == nil {
+			return boundPort(s.listener)
+		}
+	}
+	if low == 0 {
+		return 0, &SystemError{"cannot listen for the other ranks", err}
+	}
+	return 0, &SystemError{fmt.Sprintf("no port of HCCL_PORT_RANGE=%s can be listened at; each process needs one, and the maker of an id "+
+		"one more: widen the range", set.Ports), err}
+}
+
+// listenAt listens on all interfaces. SO_REUSEADDR is for ports whose old connections are in TIME_WAIT; one that has a listener
+// stays refused.
+func listenAt(port uint16, only4 bool) (int, error) {
+	addr := netip.AddrPortFrom(netip.IPv6Unspecified(), port)
+	if only4 {
+		addr = netip.AddrPortFrom(netip.IPv4Unspecified(), port)
+	}
+	family, sa := sockaddr(addr)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err == nil {
+		opened(fd)
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		if !only4 {
+			unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+		}
+		if err = unix.Bind(fd, sa); err == nil {
+			err = unix.Listen(fd, 4096)
+		}
+		if err == nil {
+			return fd, nil
+		}
+		Close(fd)
+	}
+	if !only4 && err != unix.EADDRINUSE { // no IPv6 here
+		return listenAt(port, true)
+	}
+	return -1, err
+}
+
+func boundPort(fd int) (uint16, error) {
+	sa, err := unix.Getsockname(fd)
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return uint16(sa.Port), nil
+	case *unix.SockaddrInet6:
+		return uint16(sa.Port), nil
+	}
+	return 0, &SystemError{"cannot tell the port of a listener", err}
+}
+
+// Addrs are the addresses at which this process listens, likely ones first and loopback last. The caller must not change them.
+func (s *Service) Addrs() []netip.AddrPort { return s.addrs }
+
+// NewKey is a key for Expect. It names this Service too, so that a dialer is not misled by an address that means another process
+// on its own host.
+func (s *Service) NewKey() Key {
+	var k Key
+	copy(k[:], s.tag[:])
+	rand.Read(k[len(s.tag):])
+	return k
+}
+
+// Strangers counts the connections that were closed because they proved nothing in time.
+func (s *Service) Strangers() uint64 { return s.strangers.Load() }
+
+// --- The loop ---
+
+func (s *Service) serve() {
+	var fds []unix.PollFd
+	var restUntil time.Time
+	for {
+		fds = append(fds[:0], unix.PollFd{Fd: int32(s.listener), Events: unix.POLLIN})
+		if time.Now().Before(restUntil) {
+			fds[0].Fd = -1
+		}
+		for _, g := range s.guests {
+			fds = append(fds, g.pollFd())
+		}
+		unix.Poll(fds, s.timeout(restUntil)) // EINTR: another look does no harm
+		now, i := time.Now(), 0
+		s.guests = slices.DeleteFunc(s.guests, func(g *guest) bool {
+			i++
+			return (fds[i].Revents != 0 || now.After(g.until)) && s.look(g, now)
+		})
+		if fds[0].Revents != 0 && !s.accept() {
+			restUntil = now.Add(restTime)
+		}
+	}
+}
+
+// timeout is how long, in milliseconds, nothing happens that poll does not tell; -1: for ever.
+func (s *Service) timeout(restUntil time.Time) int {
+	wait := time.Duration(-1)
+	if len(s.guests) > 0 {
+		wait = max(0, time.Until(s.guests[0].until))
+	}
+	if rest := time.Until(restUntil); rest > 0 && (wait < 0 || rest < wait) {
+		wait = rest
+	}
+	if wait < 0 {
+		return -1
+	}
+	return int(wait/time.Millisecond) + 1
+}
+
+// accept takes new connections; false when there is no descriptor for them.
+func (s *Service) accept() bool {
+	for range acceptsATurn {
+		fd, _, err := unix.Accept4(s.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		switch err {
+		case nil:
+			s.greet(opened(fd))
+		case unix.EINTR, unix.ECONNABORTED, unix.EPROTO:
+		case unix.EAGAIN:
+			return true
+		default: // EMFILE and its like
+			if len(s.guests) > 0 {
+				s.drop(0)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Service) greet(fd int) {
+	if len(s.guests) >= maxGuests {
+		s.drop(0)
+	}
+	g := &guest{stream: stream{fd: fd}, until: time.Now().Add(guestTime)}
+	le.PutUint32(g.greeting[challengeMagic:], greetingMagic)
+	le.PutUint16(g.greeting[challengeVersion:], wireVersion)
+	copy(g.greeting[challengeRoot:], s.tag[:])
+	rand.Read(g.greeting[challengeNonce:])
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	g.send(g.greeting[:]) // an error shows when it is looked at
+	s.guests = append(s.guests, g)
+}
+
+func (s *Service) drop(i int) {
+	s.guests[i].close()
+	s.strangers.Add(1)
+	s.guests = slices.Delete(s.guests, i, i+1)
+}
+
+// look reports whether g is a guest no more: handed over, or closed.
+func (s *Service) look(g *guest, now time.Time) bool {
+	err := g.fill(joinSize)
+	if len(g.in) == joinSize {
+		if !s.admit(g) {
+			g.close()
+			s.strangers.Add(1)
+		}
+		return true
+	}
+	if err == nil && now.Before(g.until) && (len(g.in) < 4 || le.Uint32(g.in) == joinMagicValue) {
+		return false
+	}
+	if err == nil || len(g.in) > 0 { // one that left at once may have reached us at another of our addresses first
+		s.strangers.Add(1)
+	}
+	g.close()
+	return true
+}
+
+// admit checks the proof of g and gives its descriptor to the inbox that it names.
+func (s *Service) admit(g *guest) bool {
+	b := g.in
+	if le.Uint32(b[joinMagic:]) != joinMagicValue || le.Uint16(b[joinVersion:]) != wireVersion {
+		return false
+	}
+	s.mu.Lock()
+	box := s.inboxes[Key(b[joinKey:])]
+	s.mu.Unlock()
+	if box == nil || !hmac.Equal(b[joinMAC:], mac(box.secret, labelJoin, g.greeting[:], b[:joinMAC])) {
+		return false
+	}
+	welcome := make([]byte, welcomeMAC, welcomeSize)
+	le.PutUint32(welcome, welcomeMagicValue)
+	welcome = append(welcome, mac(box.secret, labelWelcome, g.greeting[:], b[:joinMAC])...)
+	if g.send(welcome) != nil || len(g.out) > 0 { // 72 bytes fit any new socket
+		return false
+	}
+	return box.put(arrival{b[joinPurpose], int(le.Uint32(b[joinFrom:])), g.fd})
+}

@@ -1,0 +1,108 @@
+package boot
+
+import (
+	"io"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stream is a non-blocking connection with what was read ahead and what could not be sent yet.
+type stream struct {
+	fd  int // -1: closed
+	in  []byte
+	out []byte
+}
+
+func (s *stream) close() {
+	if s.fd >= 0 {
+		Close(s.fd)
+		s.fd = -1
+	}
+}
+
+// send queues b and sends what the socket takes.
+func (s *stream) send(b []byte) error {
+	s.out = append(s.out, b...)
+	return s.flush()
+}
+
+func (s *stream) flush() error {
+	for len(s.out) > 0 {
+		n, err := unix.SendmsgN(s.fd, s.out, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		switch {
+		case err == unix.EAGAIN:
+			return nil
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		default:
+			s.out = s.out[n:]
+		}
+	}
+	s.out = nil
+	return nil
+}
+
+// fill reads what has arrived, until in holds most bytes. io.EOF: the other end has closed.
+func (s *stream) fill(most int) error {
+	var buf [16 << 10]byte
+	for len(s.in) < most {
+		n, _, err := unix.Recvfrom(s.fd, buf[:min(len(buf), most-len(s.in))], unix.MSG_DONTWAIT)
+		switch {
+		case err == unix.EAGAIN:
+			return nil
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return io.EOF
+		default:
+			s.in = append(s.in, buf[:n]...)
+		}
+	}
+	return nil
+}
+
+func (s *stream) pollFd() unix.PollFd {
+	events := int16(unix.POLLIN)
+	if len(s.out) > 0 {
+		events |= unix.POLLOUT
+	}
+	return unix.PollFd{Fd: int32(s.fd), Events: events}
+}
+
+func sockaddr(a netip.AddrPort) (family int, sa unix.Sockaddr) {
+	if a.Addr().Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+}
+
+// connect starts a connection. The socket becomes writable when it is made or has failed.
+func connect(to netip.AddrPort) (int, error) {
+	family, sa := sockaddr(to)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	opened(fd)
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if err := unix.Connect(fd, sa); err != nil && err != unix.EINPROGRESS && err != unix.EINTR { // EINTR: it goes on
+		Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// pollFor waits until one of fds is ready, at most d.
+func pollFor(fds []unix.PollFd, d time.Duration) error {
+	until := time.Now().Add(d)
+	for {
+		_, err := unix.Poll(fds, int(max(0, (time.Until(until)+time.Millisecond-1)/time.Millisecond)))
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
