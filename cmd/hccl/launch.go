@@ -115,6 +115,7 @@ func runThreads(j *job) error {
 	if _, err := openLibrary(j.lib); err != nil {
 		return err
 	}
+	runtime.GOMAXPROCS(j.ranks + 1) // ranks that spin at a barrier must not keep others from a processor of Go's
 	p := new(page)
 	ended := make(chan error, j.ranks)
 	for r := range j.ranks {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -108,6 +111,30 @@ func TestFailureIsToldAndEnds(t *testing.T) {
 		if status != 1 || !strings.Contains(text, "rank 1: the operation failed: it broke") {
 			t.Errorf("%s: status %d, %q", how, status, text)
 		}
+	}
+}
+
+// A rank that is killed ends the tool, which names it.
+func TestKilledRankIsNamed(t *testing.T) {
+	c := exec.CommandContext(t.Context(), tool, "perf", "all_reduce", "--lib", library(t), "--ranks", "3", "-e", "8", "-n", "1000000000")
+	var text bytes.Buffer
+	c.Stderr = &text
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	for lines := bufio.NewScanner(out); pid == 0 && lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), "#  Rank  1 Pid %d", &pid)
+	}
+	if pid == 0 || syscall.Kill(pid, syscall.SIGKILL) != nil {
+		t.Fatalf("no rank 1 to kill: %s", &text)
+	}
+	if c.Wait() == nil || !strings.Contains(text.String(), "hccl: rank 1 ended with signal: killed") {
+		t.Errorf("%s", &text)
 	}
 }
 
