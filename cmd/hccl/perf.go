@@ -57,8 +57,8 @@ func operationCommand(op *operation, lib *string) *cobra.Command {
 	f.VarP(&most, "maxbytes", "e", "largest size")
 	f.VarP(&step, "stepbytes", "i", "add this to the size at each step, in place of -f")
 	f.VarP(ranged(&j.factor, 2, 2, 1<<20), "stepfactor", "f", "multiply the size by this at each step")
-	f.VarP(ranged(&j.iters, 20, 1, 1<<20), "iters", "n", "timed calls for each size")
-	f.VarP(ranged(&j.warmup, 5, 0, 1<<20), "warmup_iters", "w", "calls before them")
+	f.VarP(ranged(&j.iters, 20, 1, 1<<30), "iters", "n", "timed calls for each size")
+	f.VarP(ranged(&j.warmup, 5, 0, 1<<30), "warmup_iters", "w", "calls before them")
 	f.VarP(ranged(&check, 1, 0, 1), "check", "c", "1: compare every element with what it must be")
 	f.StringVarP(&typ, "datatype", "d", typ, "element type: "+names(elementTypes, func(t elementType) string { return t.name }))
 	if op.reduces {
