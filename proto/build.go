@@ -38,26 +38,16 @@ func (k Key) valid() error {
 	return nil
 }
 
-// slots is the fewest slots with which every rank gets on. A ring needs two, see ring.go; a rank that offers several slices
-// before it waits needs room for all of them.
+// slots is the fewest slots with which every rank gets on. Where all ranks write and read in turn, as around a ring, one slot
+// would have each wait for the next; a rank that offers several slices before it reads needs room for all of them.
 func (k Key) slots() int {
-	ring := k.Algo == Ring
 	switch {
-	case k.N == 1:
+	case k.N == 1, k.Func == coll.Broadcast, k.Func == coll.Gather, k.Func == coll.Scatter, k.Func == coll.Reduce && k.Algo != TwoShot:
 		return 1
-	case k.Func == coll.Reduce:
-		if k.Algo == TwoShot {
-			return ahead + 1
-		}
-		return 1
-	case k.Func == coll.Broadcast || k.Func == coll.Gather || k.Func == coll.Scatter:
-		return 1
-	case ring || k.Func == coll.AlltoAll || k.Func == coll.AlltoAllV:
-		return 2
-	case k.Func.Reduces():
+	case k.Func.Reduces() && k.Algo != Ring:
 		return ahead + 1
 	}
-	return 1
+	return 2
 }
 
 // builder collects the steps of one channel of one rank.

@@ -25,7 +25,7 @@ type Peer struct {
 	BootID     string
 	NetNS      uint64 // inode of the network namespace
 	PIDNS      uint64
-	Exchange   string // name of the process's abstract socket; equal for ranks of one process
+	Exchange   [16]byte // name of the process's abstract socket; equal for ranks of one process
 	ArenaKey   [16]byte
 	SegmentKey [16]byte
 	Addrs      []netip.AddrPort // of the process's TCP listener
@@ -49,14 +49,10 @@ func (p *Peer) Append(b []byte) []byte {
 	b = appendText(b, p.BootID)
 	b = binary.LittleEndian.AppendUint64(b, p.NetNS)
 	b = binary.LittleEndian.AppendUint64(b, p.PIDNS)
-	b = appendText(b, p.Exchange)
+	b = append(b, p.Exchange[:]...)
 	b = append(b, p.ArenaKey[:]...)
 	b = append(b, p.SegmentKey[:]...)
-	if p.CanShare {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
-	}
+	b = append(b, flag(p.CanShare))
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Addrs)))
 	for _, a := range p.Addrs {
 		b = appendText(b, a.String())
@@ -74,8 +70,8 @@ func (p *Peer) Decode(b []byte) error {
 	if v := r.u16(); r.err == nil && v != Version {
 		return fmt.Errorf("wire version %d, ours is %d", v, Version)
 	}
-	*p = Peer{Library: r.text(), PID: int32(r.u32()), Started: r.u64(), BootID: r.text(), NetNS: r.u64(), PIDNS: r.u64(),
-		Exchange: r.text()}
+	*p = Peer{Library: r.text(), PID: int32(r.u32()), Started: r.u64(), BootID: r.text(), NetNS: r.u64(), PIDNS: r.u64()}
+	copy(p.Exchange[:], r.take(16))
 	copy(p.ArenaKey[:], r.take(16))
 	copy(p.SegmentKey[:], r.take(16))
 	if f := r.take(1); f != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 func example() Peer {
-	return Peer{Library: "HCCL 0.1 (/lib/libnccl.so.2)", PID: 42, Started: 77, BootID: "b", NetNS: 1, PIDNS: 2, Exchange: "hccl-x",
+	return Peer{Library: "HCCL 0.1 (/lib/libnccl.so.2)", PID: 42, Started: 77, BootID: "b", NetNS: 1, PIDNS: 2, Exchange: [16]byte{7},
 		ArenaKey: [16]byte{1}, SegmentKey: [16]byte{15: 9}, CanShare: true,
 		Addrs:    []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:81")},
 		Settings: []Setting{{"NCCL_ALGO", "ring"}, {"HCCL_DETERMINISTIC", "1"}}}
@@ -57,4 +57,16 @@ func FuzzPeer(f *testing.F) {
 			t.Error(d)
 		}
 	})
+}
+
+func TestControlRoundTrip(t *testing.T) {
+	want := Control{Kind: TellFault, Posted: true, State: 3, Ranks: [2]int32{1, 2},
+		Headers: [2]Header{{Seq: 1, Lane: 2, Func: 3, Type: 4, Red: 5, Flags: 6, Root: -1, Count: 8, Extra: 9}, {Seq: 1 << 60}}}
+	var got Control
+	if err := got.Decode(want.Append(nil)); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got.Decode(want.Append(nil)[1:]) == nil {
+		t.Error("a short message was accepted")
+	}
 }
