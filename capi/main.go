@@ -9,32 +9,56 @@
 package main
 
 /*
-#include "core_table.h"
-void hccl_core_error(struct ncclComm* comm, const char* text);
+#include "services.h"
 */
 import "C"
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"unsafe"
-)
 
-const (
-	internalError C.int = 3 // ncclInternalError
-	invalidUsage  C.int = 5 // ncclInvalidUsage
+	"hccl.dev/hccl/core"
+	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/net/tcp"
+	"hccl.dev/hccl/shm"
 )
 
 // maxProcs is GOMAXPROCS in the host's process: it only limits threads that run Go code at once, and spinning ranks must not
 // starve those that have work. It is set once, because a change stops the world.
 const maxProcs = 16
 
-var absent = C.CString("the core has no operations yet")
+// version is the library's own; NCCL's is the shim's to tell.
+const version = "0.1.0"
 
 func main() {} // never runs: c-shared wants it
 
 //export hccl_core_start
 func hccl_core_start() {
 	runtime.GOMAXPROCS(maxProcs)
+	core.Library = fmt.Sprintf("HCCL %s (%s)", version, C.GoString(C.hccl_core_path()))
+	shm.Descriptors, boot.FDs, tcp.FDs = keeper{}, keeper{}, keeper{}
+}
+
+// keeper tells the shim of the descriptors that a forked child must close.
+type keeper struct{}
+
+func (keeper) Opened(fd int) { C.hccl_core_fd_opened(C.int(fd)) }
+func (keeper) Closed(fd int) { C.hccl_core_fd_closed(C.int(fd)) }
+
+// handle is the shim's struct of a communicator.
+type handle struct{ c *C.struct_ncclComm }
+
+func (h handle) Ready(rank, n int, hot unsafe.Pointer) {
+	C.hccl_core_ready(h.c, C.int(rank), C.int(n), hot)
+}
+
+func (h handle) Failed(text string) {
+	s := C.CString(text)
+	C.hccl_core_error(h.c, s, 1)
+	C.free(unsafe.Pointer(s))
 }
 
 // never is false; the compiler does not know.
@@ -62,92 +86,30 @@ func fill(room *[96 << 10]byte) {
 
 // guard turns a panic of an export into its result.
 func guard(res *C.int) {
-	if recover() != nil {
-		*res = internalError
+	if p := recover(); p != nil {
+		log.Warn("a defect in HCCL, please report it: %v\n%s", p, debug.Stack())
+		*res = report(nil, &core.Error{Result: core.InternalError, Text: fmt.Sprintf("a defect in HCCL: %v", p)})
 	}
 }
 
-func refuse(comm *C.struct_ncclComm) C.int {
-	C.hccl_core_error(comm, absent)
-	return invalidUsage
-}
-
-//export hccl_core_enqueue
-func hccl_core_enqueue(items *C.struct_hccl_item, n C.size_t) (res C.int) {
-	growStack()
-	defer guard(&res)
-	if items == nil || n == 0 {
-		return 0
+// report keeps err's text for ncclGetLastError of the calling thread, and of comm if there is one, and returns its result.
+func report(comm *C.struct_ncclComm, err error) C.int {
+	if err == nil {
+		return C.int(core.Success)
 	}
-	return refuse(items.comm)
+	res := core.ResultOf(err)
+	if res != core.InProgress {
+		s := C.CString(err.Error())
+		C.hccl_core_error(comm, s, 0)
+		C.free(unsafe.Pointer(s))
+	}
+	return C.int(res)
 }
 
-//export hccl_core_simulate
-func hccl_core_simulate(items *C.struct_hccl_item, n C.size_t, microseconds *C.float) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_finalize
-func hccl_core_finalize(id C.uint64_t) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_destroy
-func hccl_core_destroy(id C.uint64_t) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_abort
-func hccl_core_abort(id C.uint64_t) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_async_error
-func hccl_core_async_error(id C.uint64_t, state *C.int) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_mem_alloc
-func hccl_core_mem_alloc(out *unsafe.Pointer, size C.size_t) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_mem_free
-func hccl_core_mem_free(p unsafe.Pointer) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_comm_register
-func hccl_core_comm_register(id C.uint64_t, p unsafe.Pointer, size C.size_t, handle *unsafe.Pointer) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_comm_deregister
-func hccl_core_comm_deregister(id C.uint64_t, handle unsafe.Pointer) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
-}
-
-//export hccl_core_mem_stats
-func hccl_core_mem_stats(id C.uint64_t, stat C.int, value *C.uint64_t) (res C.int) {
-	growStack()
-	defer guard(&res)
-	return refuse(nil)
+// find returns the communicator with this number; one that is gone is the caller's mistake.
+func find(id C.uint64_t) (*core.Comm, error) {
+	if c := core.Find(uint64(id)); c != nil {
+		return c, nil
+	}
+	return nil, &core.Error{Result: core.InvalidArgument, Text: "the communicator is gone: it was destroyed or aborted"}
 }

@@ -1,11 +1,15 @@
 // The core's one exported function, the table that it returns, and the signal function that runtime/cgo finds in place of libc's.
-#include "core_table.h"
+#include "services.h"
 #include "_cgo_export.h"
 #include <signal.h>
 
 static const struct hccl_services* services; // the shim's, for ever
 
-void hccl_core_error(struct ncclComm* comm, const char* text) { services->error(comm, text, 0); }
+void hccl_core_error(struct ncclComm* comm, const char* text, int later) { services->error(comm, text, later); }
+void hccl_core_ready(struct ncclComm* comm, int rank, int nranks, void* hot) { services->ready(comm, rank, nranks, hot); }
+void hccl_core_fd_opened(int fd) { services->fd_opened(fd); }
+void hccl_core_fd_closed(int fd) { services->fd_closed(fd); }
+const char* hccl_core_path(void) { return services->path(); }
 
 // runtime/cgo installs Go's handlers through sigaction. This one only reads: the host's handlers stay as they are, in every
 // thread and at every moment, and Go believes what it asked for. Hidden, so that only this object sees it.
@@ -19,15 +23,10 @@ __attribute__((visibility("hidden"))) int sigaction(int sig, const struct sigact
 static int simulate(const struct hccl_item* items, size_t n, float* microseconds) {
   return hccl_core_simulate((struct hccl_item*)items, n, microseconds);
 }
-static int no_fast_path(void* hot, const struct hccl_item* item) {
-  (void)hot, (void)item;
-  return -1;
-}
 
-static const struct hccl_core_table table = {
+static struct hccl_core_table table = {
   .version = HCCL_TABLE_VERSION,
   .size = sizeof table,
-  .fast = no_fast_path,
   .enqueue = hccl_core_enqueue,
   .simulate = simulate,
   .finalize = hccl_core_finalize,
@@ -45,5 +44,6 @@ __attribute__((visibility("default"))) const struct hccl_core_table* hccl_core_o
   if (s == NULL || s->version != HCCL_TABLE_VERSION) return NULL;
   services = s;
   hccl_core_start();
+  *(void**)&table.fast = hccl_core_fast();
   return &table;
 }

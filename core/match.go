@@ -3,6 +3,7 @@ package core
 import (
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto/wire"
+	"hccl.dev/hccl/shm"
 )
 
 // message is one Send or Recv on its way. The sides of a message find each other by (communicator, sender, receiver), then tag,
@@ -12,11 +13,10 @@ import (
 //	      queued ─► announced ─► cleared ─► data out ─► done
 //	recv: posted ─► matched (eager: done) ─► data in ─► done
 type message struct {
-	call    Call
-	id      uint64 // the sender's number; a receive has it once matched
-	moved   uint64 // payload bytes
-	state   messageState
-	failure error
+	call  Call
+	id    uint64 // the sender's number; a receive has it once matched
+	moved uint64 // payload bytes
+	state messageState
 }
 
 type messageState uint8
@@ -66,7 +66,7 @@ func (b *inbox) match(tag int32) *message {
 	return nil
 }
 
-// flowing finds the matched receive with this id.
+// findByID finds the matched receive of the message with this number.
 func findByID(list []*message, id uint64) *message {
 	for _, m := range list {
 		if m.id == id && m.state == flowing {
@@ -76,11 +76,21 @@ func findByID(list []*message, id uint64) *message {
 	return nil
 }
 
+// clash is a message and a receive that do not fit each other.
+type clash struct {
+	from, to int // ranks
+	sent     shm.Header
+	wanted   shm.Header
+}
+
+func (e *clash) Error() string { return "a message and its receive differ" }
+
 // disagrees says how a message and its receive differ, or nil.
 func disagrees(f *wire.Frame, m *message, from, to int) error {
 	if f.Count == m.call.Count && coll.DataType(f.Type) == m.call.Type {
 		return nil
 	}
-	return failf(InvalidUsage, "rank %d sends %d elements of %v to rank %d, which receives %d elements of %v: both must name the same count and type",
-		from, f.Count, coll.DataType(f.Type), to, m.call.Count, m.call.Type)
+	return &clash{from: from, to: to,
+		sent:   shm.Header{Func: coll.Send, Type: coll.DataType(f.Type), Count: f.Count, Root: int32(to)},
+		wanted: shm.Header{Func: coll.Recv, Type: m.call.Type, Count: m.call.Count, Root: int32(from)}}
 }

@@ -52,3 +52,12 @@ func ResultOf(err error) Result {
 	}
 	return InternalError
 }
+
+// asError gives err the form that callers see, keeping one that has it.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Result: ResultOf(err), Text: err.Error(), cause: err}
+}

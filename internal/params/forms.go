@@ -31,6 +31,14 @@ type form struct {
 // PortRange is first to last, both included; the zero value is any port.
 type PortRange struct{ First, Last uint16 }
 
+// String is the form in which a range is set; "" for any port.
+func (r PortRange) String() string {
+	if r == (PortRange{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
 func text(at func(*Values) *string) form {
 	return form{Text, "any text", func(v *Values, s string) error {
 		*at(v) = s

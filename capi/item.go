@@ -1,0 +1,82 @@
+package main
+
+/*
+#include "services.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"hccl.dev/hccl/core"
+	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/coll"
+)
+
+// readCall turns the arguments of a C item into a core.Call. n is the number of ranks, for the V forms.
+func readCall(it *C.struct_hccl_item, n int, c *core.Call) {
+	*c = core.Call{Func: coll.Func(it._func), Type: coll.DataType(it._type), Red: coll.RedOp(it.red),
+		Send: device.Ptr(uintptr(it.send)), Recv: device.Ptr(uintptr(it.recv)), Count: uint64(it.count),
+		Root: int(it.root), Tag: int32(it.tag), Scale: uint64(it.scale),
+		MinChannels: int(it.min_channels), MaxChannels: int(it.max_channels)}
+	if it.algo != nil {
+		c.Algo, c.AlgoForced = C.GoString(it.algo), it.algo_forced != 0
+	}
+	c.SendCounts, c.SendDispls = counts(it.scounts, n), counts(it.sdispls, n)
+	c.RecvCounts, c.RecvDispls = counts(it.rcounts, n), counts(it.rdispls, n)
+}
+
+func counts(p *C.uint64_t, n int) []uint64 {
+	if p == nil {
+		return nil
+	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(p)), n)
+}
+
+func readInit(it *C.struct_hccl_item) *core.InitSpec {
+	s := &core.InitSpec{ID: uint64(it.new_id), Handle: handle{it.comm}, N: int(it.nranks), Rank: int(it.rank), Device: int(it.device),
+		Blocking: it.blocking != 0, Name: text(it.name)}
+	for i := range int(it.nids) {
+		s.IDs = append(s.IDs, C.GoBytes(unsafe.Add(it.ids, i*idBytes), idBytes))
+	}
+	return s
+}
+
+const idBytes = 128 // NCCL_UNIQUE_ID_BYTES
+
+func readSplit(it *C.struct_hccl_item) *core.SplitSpec {
+	s := &core.SplitSpec{ID: uint64(it.new_id), Color: int32(it.color), Key: int32(it.key), Blocking: it.blocking != 0, Name: text(it.name)}
+	if it.comm != nil {
+		s.Handle = handle{it.comm}
+	} else {
+		s.Color = core.NoColor
+	}
+	return s
+}
+
+func text(s *C.char) string {
+	if s == nil {
+		return ""
+	}
+	return C.GoString(s)
+}
+
+// readItem turns a C item into one for core.Enqueue.
+func readItem(it *C.struct_hccl_item, out *core.Item) error {
+	if it.kind == C.HCCL_ITEM_INIT {
+		out.Init = readInit(it)
+		return nil
+	}
+	c, err := find(it.id)
+	if err != nil {
+		return err
+	}
+	out.Comm = c
+	if it.kind == C.HCCL_ITEM_SPLIT {
+		out.Split = readSplit(it)
+		return nil
+	}
+	out.Call = new(core.Call)
+	readCall(it, c.Size(), out.Call)
+	return nil
+}

@@ -1,0 +1,12 @@
+// What Go calls of the shim: open.c keeps the shim's services and hands the calls on.
+#ifndef HCCL_SERVICES_H
+#define HCCL_SERVICES_H
+#include "core_table.h"
+#include <stdlib.h>
+
+void hccl_core_error(struct ncclComm* comm, const char* text, int later);
+void hccl_core_ready(struct ncclComm* comm, int rank, int nranks, void* hot);
+void hccl_core_fd_opened(int fd);
+void hccl_core_fd_closed(int fd);
+const char* hccl_core_path(void);
+#endif

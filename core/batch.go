@@ -1,0 +1,152 @@
+package core
+
+import (
+	"time"
+
+	"hccl.dev/hccl/shm"
+)
+
+// batch is what one call or one group asks of this thread: turns of one or more communicators, which advance together.
+//
+// A waiter first spins, then yields the processor, then sleeps on its bell. More ranks than processors is normal, so where ranks
+// outnumber them it hardly spins. Each stage's count was measured: 4 ranks on 2 processors take 3 us for 8 bytes so, with
+// spinning alone a thousand times that.
+type batch struct {
+	comms []*Comm
+	limit time.Duration // of this batch, 0: each communicator's own
+	bell  *shm.Bell     // while it naps
+	since time.Time     // when the present standstill was first noticed; zero while things move
+	check time.Time     // when to look closer next
+}
+
+const (
+	spins        = 3000
+	crowdedSpins = 20
+	yields       = 300
+	napTime      = 20 * time.Millisecond
+	graceTime    = 50 * time.Millisecond  // for what a rank gave before it went
+	compareTime  = 200 * time.Millisecond // until a waiter compares its call with those of the others
+)
+
+// drive advances all turns until each is done or has failed, and returns the first failure.
+func (b *batch) drive() error {
+	patience := spins
+	for _, c := range b.comms {
+		if c.crowded {
+			patience = crowdedSpins
+		}
+		if c.net != nil {
+			c.net.Take()
+		}
+	}
+	for idle := 0; ; {
+		moved, done := b.advance()
+		switch {
+		case done:
+			return b.end()
+		case moved:
+			idle = 0
+			b.since = time.Time{}
+		case idle < patience:
+			idle++
+		case idle < patience+yields:
+			idle++
+			shm.Yield()
+		case b.nap():
+			idle = patience
+		}
+	}
+}
+
+// advance goes once round the communicators.
+func (b *batch) advance() (moved, done bool) {
+	done = true
+	for _, c := range b.comms {
+		m, d := c.advance()
+		moved = moved || m
+		done = done && d
+	}
+	return moved, done
+}
+
+// end gives back what the turns borrowed and returns the first error.
+func (b *batch) end() (err error) {
+	b.since = time.Time{}
+	for _, c := range b.comms {
+		if c.net != nil {
+			c.net.Give()
+		}
+		if p, ok := c.ports.(*shm.Ports); ok {
+			p.Rest()
+		}
+		for _, m := range c.turn.live {
+			c.msgs.release(m)
+		}
+		if e := c.turn.err; e != nil && err == nil {
+			err = e
+		}
+		c.turn.clear()
+	}
+	return err
+}
+
+// nap sleeps until something may have changed, and reports whether it was rung.
+func (b *batch) nap() bool {
+	b.bell = shm.TakeBell()
+	b.bell.Prepare()
+	pause := napTime
+	for _, c := range b.comms {
+		if c.net != nil {
+			c.net.Give()
+		}
+		if c.seg != nil && !b.bell.Arm(c.seg) {
+			pause = time.Millisecond
+		}
+	}
+	moved, done := b.advance() // whatever came before the bell was armed
+	rang := moved || done
+	if !rang {
+		rang = b.bell.Sleep(pause)
+	}
+	for _, c := range b.comms {
+		if c.seg != nil {
+			b.bell.Disarm(c.seg)
+		}
+		if c.net != nil {
+			c.net.Take()
+		}
+	}
+	b.bell.Drop()
+	b.bell = nil
+	if moved {
+		b.since = time.Time{}
+		return true
+	}
+	b.ponder()
+	return rang
+}
+
+// ponder looks at a standstill: is it a rank that is gone, one that called something else, or past a limit?
+func (b *batch) ponder() {
+	now := time.Now()
+	if b.since.IsZero() {
+		b.since, b.check = now, now
+	}
+	if now.Before(b.check) {
+		return
+	}
+	b.check = now.Add(graceTime)
+	for _, c := range b.comms {
+		if c.turn.err != nil || c.settled() {
+			continue
+		}
+		if err := c.diagnose(now.Sub(b.since), b.limit); err != nil {
+			c.drop(err)
+		}
+	}
+}
+
+// settled reports whether the turn has nothing left to wait for.
+func (c *Comm) settled() bool {
+	return !c.turn.on && c.turn.next == len(c.turn.queue) && (c.msgs == nil || c.msgs.live == 0)
+}

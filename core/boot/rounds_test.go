@@ -1,0 +1,141 @@
+package boot
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// roundsRank comes to the roll call as Meet does, then does something else than the exchange.
+func roundsRank(t *testing.T, id []byte, rank, n int, then func(m *meeting, partners []partner, inbox *Inbox)) {
+	parsed, err := parseID(id)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	svc, err := Default()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	m := &meeting{id: parsed, rank: rank, n: n, lim: within(20), self: contact{svc.NewKey(), svc.addrs}}
+	inbox := svc.Expect(m.self.key, parsed.secret[:])
+	defer inbox.Close()
+	partners, err := m.rollCall()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	then(m, partners, inbox)
+}
+
+// One rank comes to the roll call and fails in the rounds, in several ways: all others hear of it, and most by its name.
+func TestRankFailsInRounds(t *testing.T) {
+	dialTo := func(m *meeting, p partner) int {
+		fd, err := Dial(p.addrs, p.key, m.id.secret[:], m.rank, purposeMeet, m.lim)
+		if err != nil {
+			t.Error(err)
+		}
+		return fd
+	}
+	ways := map[string]func(*meeting, []partner, *Inbox){
+		"leaves": func(*meeting, []partner, *Inbox) {},
+		"connects and leaves": func(m *meeting, ps []partner, _ *Inbox) {
+			for _, p := range ps {
+				Close(dialTo(m, p))
+			}
+		},
+		"sends garbage": func(m *meeting, ps []partner, _ *Inbox) {
+			s := stream{fd: dialTo(m, ps[1])}
+			s.send([]byte("neither blocks nor a reason for failure"))
+			s.close()
+		},
+		"sends blocks of another size": func(m *meeting, ps []partner, _ *Inbox) {
+			s := stream{fd: dialTo(m, ps[0])}
+			b := append(frame(frameBlocks, 1), 255, 255, 0, 0)
+			le.PutUint32(b[frameLength:], 4)
+			s.send(b)
+			s.close()
+		},
+		"is aborted": func(m *meeting, ps []partner, inbox *Inbox) {
+			m.lim.Abort = func() error { return errors.New("stop") }
+			m.exchange(ps, inbox, nil)
+		},
+	}
+	m := newMaker(t)
+	for name, way := range ways {
+		for _, n := range []int{3, 5, 16} {
+			id := m.id()
+			go roundsRank(t, id, 2, n, way)
+			ranks := append([]int{0, 1}, upTo(n)[3:]...)
+			named := 0
+			for rank, o := range meetAll(id, n, ranks, same(within(20))) {
+				var failed *RankError
+				if !errors.As(o.err, &failed) {
+					t.Errorf("%s: rank %d of %d: %v", name, rank, n, o.err)
+					continue
+				}
+				if failed.Rank == 2 {
+					named++
+				}
+			}
+			if named != len(ranks) {
+				t.Errorf("%s: %d of %d ranks name the one that failed", name, named, len(ranks))
+			}
+		}
+	}
+}
+
+// A rank that never sends is named when the limit passes.
+func TestSilentRank(t *testing.T) {
+	m := newMaker(t)
+	id := m.id()
+	end := make(chan struct{})
+	go roundsRank(t, id, 1, 3, func(*meeting, []partner, *Inbox) { <-end })
+	for rank, o := range meetAll(id, 3, []int{0, 2}, same(within(1))) {
+		var silent *SilentError
+		var told *RankError
+		if !(errors.As(o.err, &silent) && silent.Rank == 1) && !(errors.As(o.err, &told) && told.Rank == 1) {
+			t.Errorf("rank %d: %v", rank, o.err)
+		}
+	}
+	close(end)
+}
+
+func TestLargeBlobs(t *testing.T) {
+	m := newMaker(t)
+	id := m.id()
+	const n = 9
+	errs := make(chan error, n)
+	for r := range n {
+		go func() {
+			mine := make([]byte, MaxBlob)
+			mine[0], mine[MaxBlob-1] = byte(r), byte(r)
+			all, err := Meet(id, r, n, mine, within(20))
+			for k, b := range all {
+				if len(b) != MaxBlob || b[0] != byte(k) || b[MaxBlob-1] != byte(k) {
+					err = errors.New("a blob came changed")
+				}
+			}
+			errs <- err
+		}()
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func BenchmarkMeet64(b *testing.B) {
+	m := newMaker(&testing.T{})
+	defer m.kill()
+	for b.Loop() {
+		id := m.id()
+		for _, o := range meetAll(id, 64, upTo(64), same(Limit{Deadline: time.Now().Add(time.Minute)})) {
+			if o.err != nil {
+				b.Fatal(o.err)
+			}
+		}
+	}
+}

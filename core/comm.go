@@ -1,0 +1,151 @@
+package core
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/net/tcp"
+	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/proto/wire"
+	"hccl.dev/hccl/shm"
+	"hccl.dev/hccl/shm/fast"
+)
+
+// Handle is what a program holds of a communicator: the shim's struct, or that of the Go package. Methods may come from any thread.
+type Handle interface {
+	// Ready fills the handle once the communicator exists. hot is for the C path; nil takes it back, and returns when no thread is
+	// inside that path.
+	Ready(rank, n int, hot unsafe.Pointer)
+	// Failed keeps the text of an error that no call has returned yet.
+	Failed(text string)
+}
+
+// Comm is one rank of a communicator. Its operations run on the calling thread, one after the other, under the lock of hot; Abort
+// and the queries need no lock.
+type Comm struct {
+	id       uint64
+	name     string
+	handle   Handle
+	rank, n  int
+	device   int
+	blocking bool
+	log      log.Logger
+	crowded  bool // its ranks on this host outnumber the processors
+	settings *params.Values
+	agreed   agreement
+	peers    []wire.Peer // by rank; what a split hands on
+	secret   secret      // of its ranks
+	splits   uint64      // number of splits so far, the same on all ranks; under the lock
+
+	seg   *shm.Segment // shared with all ranks of the host, or this rank's own mirror of the others over TCP; nil for one rank
+	hot   *fast.Hot
+	net   *tcp.Fabric // nil where memory is shared
+	ports proto.Ports
+	table *proto.Table
+	queue device.Queue
+	plans map[proto.Key]*planned // under the lock
+	msgs  *messages              // under the lock
+	turn  turn                   // under the lock
+	solo  batch                  // of this communicator alone; under the lock
+
+	failure atomic.Pointer[Error] // the first fault; every later call returns it
+	closing atomic.Bool           // Abort or Destroy wants the waiters out
+	inside  atomic.Int32          // calls that are inside
+	gone    []atomic.Uint32       // by rank: goneNo, goneDead; left and aborted stand in the segment
+	anyGone atomic.Bool
+	cancels []func() // of the watches
+
+	mu     sync.Mutex
+	jobs   []*job                   // guarded by scheduler.mu: what a non-blocking communicator has queued, the first is running
+	memory map[uintptr]registration // guarded by mu
+	nextID uintptr                  // guarded by mu
+}
+
+const (
+	goneNo   = 0
+	goneDead = 1
+)
+
+// registry finds a communicator by the number that its handle carries: a stale handle is an error, not a crash.
+var registry struct {
+	mu   sync.RWMutex
+	byID map[uint64]*Comm // guarded by mu
+}
+
+// Find returns the communicator with this number, nil if it is not there (any more).
+func Find(id uint64) *Comm {
+	registry.mu.RLock()
+	c := registry.byID[id]
+	registry.mu.RUnlock()
+	return c
+}
+
+func register(c *Comm) {
+	registry.mu.Lock()
+	if registry.byID == nil {
+		registry.byID = map[uint64]*Comm{}
+	}
+	registry.byID[c.id] = c
+	registry.mu.Unlock()
+}
+
+func unregister(c *Comm) {
+	registry.mu.Lock()
+	delete(registry.byID, c.id)
+	registry.mu.Unlock()
+}
+
+// Failure is the communicator's sticky error, nil while it is sound.
+func (c *Comm) Failure() *Error { return c.failure.Load() }
+
+// break_ makes err the communicator's error unless it has one, closes the C path and tells the handle. It returns what stands.
+func (c *Comm) break_(err error) *Error {
+	e := asError(err)
+	if !c.failure.CompareAndSwap(nil, e) {
+		return c.failure.Load()
+	}
+	if c.hot != nil {
+		c.hot.Open(false)
+	}
+	c.log.Warn("communicator %s: %s", c.label(), e.Text)
+	c.handle.Failed(e.Text)
+	return e
+}
+
+func (c *Comm) label() string {
+	if c.name != "" {
+		return c.name
+	}
+	return "of " + itoa(c.n) + " ranks"
+}
+
+// enter counts a call in; it is refused once the communicator is closing or broken.
+func (c *Comm) enter() error {
+	c.inside.Add(1)
+	if c.closing.Load() {
+		c.inside.Add(-1)
+		return failf(InvalidUsage, "rank %d: the communicator is being aborted or destroyed; no operation can begin on it", c.rank)
+	}
+	if e := c.failure.Load(); e != nil {
+		c.inside.Add(-1)
+		return e
+	}
+	return nil
+}
+
+// Size is the number of ranks.
+func (c *Comm) Size() int { return c.n }
+
+func (c *Comm) leave() { c.inside.Add(-1) }
+
+// aborted ends waits during init.
+func (c *Comm) aborted() error {
+	if c.closing.Load() {
+		return failf(InvalidUsage, "rank %d: the communicator was aborted while it was being made", c.rank)
+	}
+	return nil
+}

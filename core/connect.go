@@ -1,0 +1,219 @@
+package core
+
+import (
+	"crypto/sha256"
+	"sync/atomic"
+	"time"
+
+	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/net/tcp"
+	"hccl.dev/hccl/shm"
+)
+
+// Purposes of connections between ranks of a communicator.
+const (
+	purposeVote = 1 + iota // may all share memory?
+	purposeData
+)
+
+func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
+
+// channels is the number of channels that the communicator has ports for.
+func (c *Comm) channels() int { return min(max(4, c.agreed.setting.MinChannels), 16) }
+
+// connect joins the ranks: by shared memory if every rank can, else by TCP.
+func (c *Comm) connect(s secret, deadline time.Time) error {
+	c.secret = s
+	if c.agreed.setting.MaxChannels == 0 || c.agreed.setting.MaxChannels > c.channels() {
+		c.agreed.setting.MaxChannels = c.channels()
+	}
+	key := boot.Key(s[:16])
+	inbox := mustInbox(key, s)
+	if inbox == nil {
+		return failf(SystemError, "rank %d has no listener", c.rank)
+	}
+	defer inbox.Close()
+	if c.agreed.share {
+		cause := c.joinShared(deadline)
+		all, err := c.vote(inbox, key, s, cause == nil, deadline)
+		if err != nil {
+			return err
+		}
+		if all {
+			return c.allLive(deadline)
+		}
+		c.unjoin()
+		c.log.Warn("the ranks of this communicator use TCP, not shared memory: %s", reason(cause))
+	}
+	return c.joinTCP(inbox, key, s, deadline)
+}
+
+func reason(cause error) string {
+	if cause == nil {
+		return "another rank could not map it, see its log; ranks in containers need one network namespace for it"
+	}
+	return cause.Error()
+}
+
+func mustInbox(key boot.Key, s secret) *boot.Inbox {
+	svc, err := boot.Default()
+	if err != nil {
+		return nil
+	}
+	return svc.Expect(key, s[16:])
+}
+
+// joinShared maps the communicator's segment, which rank 0 makes, and the arenas of all processes.
+func (c *Comm) joinShared(deadline time.Time) error {
+	local, err := share(c.settings)
+	if err != nil {
+		return err
+	}
+	if err := c.mapSegment(local, deadline); err != nil {
+		return err
+	}
+	ranks, procs := make([]int, c.n), make([]*shm.Peer, c.n)
+	for r := range c.n {
+		ranks[r] = r
+		procs[r], err = local.Connect(c.peers[r].Exchange, c.peers[r].ArenaKey, deadline, c.closing.Load)
+		if err != nil {
+			for _, p := range procs[:r] {
+				p.Release()
+			}
+			return err
+		}
+	}
+	if err := c.seg.Join(c.rank, ranks, procs); err != nil {
+		return err
+	}
+	c.watch(procs)
+	c.ports = c.seg.Ports()
+	return nil
+}
+
+func (c *Comm) mapSegment(local *shm.Local, deadline time.Time) (err error) {
+	if c.rank == 0 {
+		if c.seg, err = shm.Create(c.n, c.channels()); err == nil {
+			local.Offer(c.peers[0].SegmentKey, c.seg.FD())
+		}
+		return err
+	}
+	fd, err := local.Fetch(c.peers[0].Exchange, c.peers[0].SegmentKey, deadline, c.closing.Load)
+	if err != nil {
+		return err
+	}
+	c.seg, err = shm.Map(fd, c.n, c.channels())
+	return err
+}
+
+// watch has this rank told when another's process ends.
+func (c *Comm) watch(procs []*shm.Peer) {
+	for r, p := range procs {
+		if r != c.rank && c.peers[r].Exchange != c.peers[c.rank].Exchange {
+			c.cancels = append(c.cancels, p.Watch(func() { c.died(r) }))
+		}
+	}
+}
+
+// died is called once when the process of rank r has ended without leaving the communicator.
+func (c *Comm) died(r int) {
+	c.gone[r].Store(goneDead)
+	c.anyGone.Store(true)
+	c.seg.Raise(c.seg.Self(), shm.WhyDeath)
+}
+
+// allLive waits until every rank has joined: the segment's offer can then be withdrawn, and an operation finds everybody.
+func (c *Comm) allLive(deadline time.Time) error {
+	for r := range c.n {
+		c.seg.Ring(r)
+	}
+	for tries := 0; c.seg.Count(shm.Live) < c.n; tries++ {
+		switch {
+		case c.closing.Load():
+			return c.aborted()
+		case c.anyGone.Load():
+			return c.lostInInit()
+		case time.Now().After(deadline):
+			return failf(Timeout, "rank %d: only %d of %d ranks mapped the shared memory in time", c.rank, c.seg.Count(shm.Live), c.n)
+		case tries < yields:
+			shm.Yield()
+		default:
+			c.doze(time.Millisecond)
+		}
+	}
+	if c.rank == 0 {
+		sharing.local.Withdraw(c.peers[0].SegmentKey)
+		c.seg.CloseFD()
+	}
+	return nil
+}
+
+// doze sleeps until another rank rings or d has passed.
+func (c *Comm) doze(d time.Duration) {
+	bell := shm.TakeBell()
+	bell.Prepare()
+	bell.Arm(c.seg)
+	bell.Sleep(d)
+	bell.Disarm(c.seg)
+	bell.Drop()
+}
+
+func (c *Comm) lostInInit() error {
+	for r := range c.n {
+		if c.gone[r].Load() == goneDead {
+			return failf(RemoteError, "rank %d: the process of rank %d ended while the communicator was being made", c.rank, r)
+		}
+	}
+	return failf(RemoteError, "rank %d: a rank ended while the communicator was being made", c.rank)
+}
+
+// unjoin undoes joinShared, also where it went only half the way.
+func (c *Comm) unjoin() {
+	for _, cancel := range c.cancels {
+		cancel()
+	}
+	c.cancels = nil
+	if c.rank == 0 && sharing.local != nil {
+		sharing.local.Withdraw(c.peers[0].SegmentKey)
+	}
+	if c.seg != nil {
+		c.seg.Close()
+		c.seg, c.ports = nil, nil
+	}
+}
+
+// joinTCP connects every pair of ranks; the higher rank dials.
+func (c *Comm) joinTCP(inbox *boot.Inbox, key boot.Key, s secret, deadline time.Time) (err error) {
+	if c.seg, err = shm.Mirror(c.rank, c.n); err != nil {
+		return err
+	}
+	c.net = tcp.New(c.rank, c.n, func() { c.seg.Ring(c.rank) })
+	c.net.OnControl(c.hear)
+	c.net.OnGone(c.lost)
+	c.ports = c.net
+	lim := c.limit(deadline)
+	for r := range c.n {
+		if r == c.rank {
+			continue
+		}
+		var fd int
+		if r < c.rank {
+			fd, err = boot.Dial(c.peers[r].Addrs, key, s[16:], c.rank, purposeData, lim)
+		} else {
+			fd, err = inbox.Accept(purposeData, r, lim)
+		}
+		if err == nil {
+			err = c.net.Add(r, fd)
+		}
+		if err != nil {
+			return failf(ResultOf(err), "rank %d cannot connect to rank %d: %w", c.rank, r, err)
+		}
+	}
+	return nil
+}
+
+// childSecret is the secret of a communicator that is split off: all its ranks derive the same.
+func childSecret(parent secret, split uint64, color int32) secret {
+	b := append(parent[:], byte(split), byte(split>>8), byte(split>>16), byte(split>>24), byte(color), byte(color>>8), byte(color>>16), byte(color>>24))
+	return sha256.Sum256(b)
+}

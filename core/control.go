@@ -1,0 +1,94 @@
+package core
+
+import (
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/net/tcp"
+	"hccl.dev/hccl/proto/wire"
+	"hccl.dev/hccl/shm"
+)
+
+// Over TCP each rank keeps a mirror of what the others would post in a shared segment. It is filled by control messages: a rank
+// tells its header when it has waited for a while, a fault when it sees one, its state when it leaves.
+
+func (c *Comm) tell(m *wire.Control) {
+	b := m.Append(nil)
+	for r := range c.n {
+		if r != c.rank {
+			_ = c.net.Control(r, b) // whoever is gone is reported by lost
+		}
+	}
+}
+
+func (c *Comm) tellHeader(h *shm.Header) {
+	c.tell(&wire.Control{Kind: wire.TellHeader, Headers: [2]wire.Header{toWire(h)}})
+}
+
+func (c *Comm) tellFault(f *shm.Fault) {
+	c.tell(&wire.Control{Kind: wire.TellFault, Ranks: [2]int32{int32(f.Ranks[0]), int32(f.Ranks[1])},
+		Headers: [2]wire.Header{toWire(&f.Headers[0]), toWire(&f.Headers[1])}})
+}
+
+// tellState says how this rank goes, with its last header, so that others know what it has taken part in.
+func (c *Comm) tellState(how shm.State) {
+	if c.net == nil {
+		return
+	}
+	m := &wire.Control{Kind: wire.TellState, State: uint32(how)}
+	if last, ok := c.seg.Last(c.rank); ok {
+		m.Headers[0] = toWire(&last)
+		m.Posted = true
+	}
+	c.tell(m)
+}
+
+// hear takes in a control message of rank r. It runs on a background goroutine or in the waiting thread's own poll.
+func (c *Comm) hear(r int, b []byte) {
+	var m wire.Control
+	if err := m.Decode(b); err != nil {
+		c.log.Warn("rank %d sent a control message that cannot be read: %v", r, err)
+		return
+	}
+	switch m.Kind {
+	case wire.TellHeader:
+		h := fromWire(&m.Headers[0])
+		c.seg.MirrorHeader(r, &h)
+		if mine, ok := c.seg.Header(c.rank, h.Lane, h.Seq); ok && mine.Hash() != h.Hash() {
+			f := shm.Fault{Ranks: [2]int{c.rank, r}, Headers: [2]shm.Header{mine, h}}
+			if r < c.rank {
+				f = shm.Fault{Ranks: [2]int{r, c.rank}, Headers: [2]shm.Header{h, mine}}
+			}
+			c.seg.SetFault(f)
+			c.tellFault(&f)
+		}
+	case wire.TellFault:
+		c.seg.SetFault(shm.Fault{Ranks: [2]int{int(m.Ranks[0]), int(m.Ranks[1])},
+			Headers: [2]shm.Header{fromWire(&m.Headers[0]), fromWire(&m.Headers[1])}})
+	case wire.TellState:
+		if m.Posted {
+			h := fromWire(&m.Headers[0])
+			c.seg.MirrorHeader(r, &h)
+		}
+		c.seg.MirrorState(r, shm.State(m.State))
+		c.anyGone.Store(true)
+		c.seg.Raise(c.seg.Self(), shm.WhyLeft)
+	}
+}
+
+// lost is told when the connection to rank r ended.
+func (c *Comm) lost(r int, err error) {
+	if g, ok := err.(*tcp.GoneError); ok && g.Orderly {
+		return
+	}
+	c.log.Warn("%v", err)
+	c.died(r)
+}
+
+func toWire(h *shm.Header) wire.Header {
+	return wire.Header{Seq: h.Seq, Lane: h.Lane, Func: uint8(h.Func), Type: uint8(h.Type), Red: uint8(h.Red), Flags: h.Flags, Root: h.Root,
+		Count: h.Count, Extra: h.Extra}
+}
+
+func fromWire(h *wire.Header) shm.Header {
+	return shm.Header{Seq: h.Seq, Lane: h.Lane, Func: coll.Func(h.Func), Type: coll.DataType(h.Type), Red: coll.RedOp(h.Red), Flags: h.Flags,
+		Root: h.Root, Count: h.Count, Extra: h.Extra}
+}

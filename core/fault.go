@@ -1,0 +1,232 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/shm"
+)
+
+var errMail = errors.New("mail of another operation")
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// heed acts on the reasons for which this rank was woken. An error ends what it is doing.
+func (c *Comm) heed() error {
+	why := c.seg.Why()
+	if why&shm.WhyClose != 0 {
+		return failf(InvalidUsage, "rank %d: the communicator was aborted while an operation was under way", c.rank)
+	}
+	if why&shm.WhyFault != 0 {
+		if f, ok := c.seg.Fault(); ok {
+			return c.faultError(&f)
+		}
+	}
+	if why&(shm.WhyAbort|shm.WhyDeath|shm.WhyLeft) != 0 {
+		c.anyGone.Store(true)
+	}
+	c.seg.Clear(why & (shm.WhyAbort | shm.WhyDeath | shm.WhyLeft | shm.WhyLimit))
+	return nil
+}
+
+// diagnose says why nothing has moved for a while, nil if the others may just be late.
+func (c *Comm) diagnose(waited, limit time.Duration) error {
+	if c.seg == nil {
+		return nil
+	}
+	if c.anyGone.Load() {
+		if err := c.gap(waited >= graceTime); err != nil {
+			return err
+		}
+	}
+	if waited >= compareTime && c.turn.on {
+		if err := c.compare(); err != nil {
+			return err
+		}
+	}
+	if limit == 0 {
+		limit = c.settings.Timeout
+	}
+	if limit > 0 && waited >= limit {
+		return c.tooLate(waited)
+	}
+	return nil
+}
+
+// gap looks for a rank that is gone and that this rank still needs. Who has posted a later operation, or left in order after this
+// one, has given all; who went in the middle of it may have, so it gets a grace period first.
+func (c *Comm) gap(grace bool) error {
+	for r := range c.n {
+		how := c.farewell(r)
+		if r == c.rank || how == "" {
+			continue
+		}
+		if !c.turn.on {
+			if c.blocker() == r && grace {
+				return c.goneError(r, how)
+			}
+			continue
+		}
+		last, ok := c.seg.Last(r)
+		never := !ok || last.Seq < c.turn.cur.seq
+		during := ok && last.Seq == c.turn.cur.seq && c.seg.State(r) != shm.Left
+		if never || during && grace {
+			return c.goneError(r, how)
+		}
+	}
+	return nil
+}
+
+// farewell says how rank r went, "" if it is there.
+func (c *Comm) farewell(r int) string {
+	switch st := c.seg.State(r); {
+	case st == shm.Left:
+		return "has left the communicator (destroyed it)"
+	case st == shm.Aborted:
+		return "has aborted the communicator"
+	case c.gone[r].Load() == goneDead:
+		return "is gone: its process has ended (look at its own output, and for the kernel's out-of-memory killer)"
+	}
+	return ""
+}
+
+func (c *Comm) goneError(r int, how string) error {
+	return failf(RemoteError, "rank %d %s, and rank %d waits for it in %s", r, how, c.rank, c.doing())
+}
+
+// doing names the operation under way.
+func (c *Comm) doing() string {
+	if c.turn.on {
+		return fmt.Sprintf("operation %d, %s", c.turn.cur.seq, callText(&c.turn.cur.header))
+	}
+	if c.msgs != nil {
+		for _, m := range c.turn.live {
+			if m.state != finished {
+				return fmt.Sprintf("%v of %d elements of %v, peer %d", m.call.Func, m.call.Count, m.call.Type, m.call.Root)
+			}
+		}
+	}
+	return "no operation"
+}
+
+// compare holds this rank's call against the calls of all others with the same number; the first difference is everyone's fault.
+func (c *Comm) compare() error {
+	cur := &c.turn.cur
+	if c.net != nil {
+		c.tellHeader(&cur.header)
+	}
+	for r := range c.n {
+		h, ok := c.seg.Header(r, cur.header.Lane, cur.seq)
+		if ok && r != c.rank && h.Hash() != cur.header.Hash() {
+			return c.differ(r, h)
+		}
+	}
+	return nil
+}
+
+// disagree is called when data of another operation came from rank r.
+func (c *Comm) disagree(r int, cause error) error {
+	if r >= 0 && r < c.n && c.seg != nil {
+		if h, ok := c.seg.Header(r, c.turn.cur.header.Lane, c.turn.cur.seq); ok && h.Hash() != c.turn.cur.header.Hash() {
+			return c.differ(r, h)
+		}
+	}
+	if err := c.compare(); err != nil {
+		return err
+	}
+	return failf(InvalidUsage, "rank %d in %s got data of another operation from rank %d: the ranks do not make the same calls in the same order: %w",
+		c.rank, c.doing(), r, cause)
+}
+
+// differ records that rank r made another call, for all ranks to see.
+func (c *Comm) differ(r int, theirs shm.Header) error {
+	f := shm.Fault{Ranks: [2]int{c.rank, r}, Headers: [2]shm.Header{c.turn.cur.header, theirs}}
+	if c.rank > r {
+		f = shm.Fault{Ranks: [2]int{r, c.rank}, Headers: [2]shm.Header{theirs, c.turn.cur.header}}
+	}
+	return c.record(f)
+}
+
+// record makes f the fault of the communicator, unless there is one, and returns what stands as an error.
+func (c *Comm) record(f shm.Fault) error {
+	if c.seg == nil {
+		return c.faultError(&f)
+	}
+	if !c.seg.SetFault(f) {
+		if first, ok := c.seg.Fault(); ok {
+			f = first
+		}
+	}
+	if c.net != nil {
+		c.tellFault(&f)
+	}
+	return c.faultError(&f)
+}
+
+func (c *Comm) faultError(f *shm.Fault) error {
+	a, b := &f.Headers[0], &f.Headers[1]
+	if a.Func == coll.Send {
+		return failf(InvalidUsage, "rank %d calls %s and rank %d calls %s: a message and its receive must name the same count and type",
+			f.Ranks[0], callText(a), f.Ranks[1], callText(b))
+	}
+	return failf(InvalidUsage, "the ranks disagree in operation %d: rank %d calls %s, rank %d calls %s: all ranks must make the same calls in the same order",
+		a.Seq, f.Ranks[0], callText(a), f.Ranks[1], callText(b))
+}
+
+// callText is a call as its header tells it.
+func callText(h *shm.Header) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v of %d elements of %v", h.Func, h.Count, h.Type)
+	if h.Func.Reduces() {
+		fmt.Fprintf(&b, ", %v", h.Red)
+	}
+	switch {
+	case h.Func.Rooted():
+		fmt.Fprintf(&b, ", root %d", h.Root)
+	case h.Func == coll.Send:
+		fmt.Fprintf(&b, " to rank %d", h.Root)
+	case h.Func == coll.Recv:
+		fmt.Fprintf(&b, " from rank %d", h.Root)
+	}
+	if h.Flags&flagPlan != 0 {
+		fmt.Fprintf(&b, " (%v)", proto.Algo(h.Flags&^flagPlan))
+	}
+	return b.String()
+}
+
+// tooLate names the ranks that have not come.
+func (c *Comm) tooLate(waited time.Duration) error {
+	var absent []string
+	for r := range c.n {
+		if last, ok := c.seg.Last(r); r != c.rank && c.turn.on && (!ok || last.Seq < c.turn.cur.seq) {
+			absent = append(absent, itoa(r))
+		}
+	}
+	who := "all ranks have begun it"
+	if absent != nil {
+		who = "missing: " + strings.Join(absent, ", ")
+	}
+	if !c.turn.on {
+		who = "waiting for rank " + itoa(c.blocker())
+	}
+	return failf(Timeout, "rank %d gave up after %.1f s in %s; %s", c.rank, waited.Seconds(), c.doing(), who)
+}
+
+// explain gives an error of a transport or plan its context, unless it is one for callers already. A clash of a message and its
+// receive becomes the fault of all ranks.
+func (c *Comm) explain(err error) error {
+	var m *clash
+	if errors.As(err, &m) {
+		return c.record(shm.Fault{Ranks: [2]int{m.from, m.to}, Headers: [2]shm.Header{m.sent, m.wanted}})
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return failf(ResultOf(err), "rank %d in %s: %w", c.rank, c.doing(), err)
+}

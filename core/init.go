@@ -1,0 +1,145 @@
+package core
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/device/host"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/proto/wire"
+	"hccl.dev/hccl/shm"
+	"hccl.dev/hccl/shm/fast"
+)
+
+// InitSpec is a communicator to be made from unique ids.
+type InitSpec struct {
+	ID       uint64 // its number in this process
+	Handle   Handle
+	N, Rank  int
+	Device   int
+	IDs      [][]byte // unique ids; ranks meet at the first, whose maker must be reachable
+	Blocking bool
+	Name     string
+}
+
+// newComm registers a communicator that is yet to be made, so that Abort finds it.
+func newComm(s *InitSpec) (*Comm, error) {
+	v := params.Load()
+	boot.Configure(boot.Settings{Interfaces: v.SocketIfname, Family: v.SocketFamily, Ports: v.PortRange.String(), Library: Library})
+	c := &Comm{id: s.ID, handle: s.Handle, n: s.N, rank: s.Rank, device: s.Device, blocking: s.Blocking, name: s.Name,
+		log: log.Rank(s.Rank), settings: v, queue: hostQueue}
+	c.prepare()
+	register(c)
+	return c, nil
+}
+
+// prepare sets up what does not depend on other ranks.
+func (c *Comm) prepare() {
+	c.gone = newGone(c.n)
+	c.solo.comms = []*Comm{c}
+	c.crowded = c.n > shm.Processors()
+}
+
+// make meets the other ranks and connects them. A blocking caller gets the error; the communicator is gone then.
+func (c *Comm) make(s *InitSpec) error {
+	start := time.Now()
+	err := c.meet(s)
+	if err != nil {
+		if stopped := c.aborted(); stopped != nil {
+			err = stopped
+		}
+		c.forget()
+		return c.break_(err)
+	}
+	c.log.Info(log.Init, "communicator %s: rank %d of %d made in %.1f ms over %s", c.label(), c.rank, c.n,
+		float64(time.Since(start).Microseconds())/1e3, c.transport())
+	return nil
+}
+
+func (c *Comm) meet(s *InitSpec) error {
+	if c.n == 1 {
+		return c.finish()
+	}
+	deadline := time.Now().Add(c.settings.InitTimeout)
+	mine, err := c.describe()
+	if err != nil {
+		return err
+	}
+	blobs, err := boot.Meet(s.IDs[0], c.rank, c.n, mine.Append(nil), c.limit(deadline))
+	if err != nil {
+		return err
+	}
+	c.peers = make([]wire.Peer, c.n)
+	for r, b := range blobs {
+		if err := c.peers[r].Decode(b); err != nil {
+			return failf(RemoteError, "rank %d and rank %d do not understand each other: %w; load the same library on all ranks (%s here)",
+				r, c.rank, err, Library)
+		}
+	}
+	if c.agreed, err = agree(c.rank, c.peers); err != nil {
+		return err
+	}
+	if err := c.connect(secretOf(s.IDs[0]), deadline); err != nil {
+		return err
+	}
+	return c.finish()
+}
+
+// describe is what this rank tells all others.
+func (c *Comm) describe() (*wire.Peer, error) {
+	svc, err := boot.Default()
+	if err != nil {
+		return nil, err
+	}
+	me := self()
+	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
+		SegmentKey: newKey(), Addrs: svc.Addrs(), Settings: shared(c.settings)}
+	if c.settings.ShmDisable {
+		return p, nil
+	}
+	if local, err := share(c.settings); err == nil {
+		p.CanShare, p.Exchange, p.ArenaKey = true, local.Name(), sharing.arenaKey
+	}
+	return p, nil
+}
+
+// secret is what only the ranks of one communicator know.
+type secret [sha256.Size]byte
+
+func secretOf(id []byte) secret { return sha256.Sum256(id) }
+
+// limit is the deadline and the way out for waits during init.
+func (c *Comm) limit(deadline time.Time) boot.Limit {
+	return boot.Limit{Deadline: deadline, Abort: c.aborted}
+}
+
+// finish makes the hot state and hands the communicator over.
+func (c *Comm) finish() error {
+	mail := c.seg
+	hot, err := fast.New(fast.Config{Seg: mail, N: c.n, Rank: c.rank, Kernel: host.RunFunc()})
+	if err != nil {
+		return err
+	}
+	c.hot = hot
+	c.table = proto.NewTable(c.ports, c.n, c.rank)
+	if c.net == nil && c.n > 1 && c.free() && c.blocking {
+		hot.Open(true)
+		c.handle.Ready(c.rank, c.n, hot.Ptr())
+	} else {
+		c.handle.Ready(c.rank, c.n, nil)
+	}
+	return nil
+}
+
+func (c *Comm) transport() string {
+	switch {
+	case c.n == 1:
+		return "nothing: it is alone"
+	case c.net != nil:
+		return "TCP"
+	}
+	return "shared memory"
+}

@@ -1,0 +1,201 @@
+package core
+
+import (
+	"errors"
+
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/shm"
+	"hccl.dev/hccl/shm/fast"
+)
+
+// turn is what one thread does on a communicator while it holds the lock: collectives one after the other, messages beside them.
+type turn struct {
+	queue []Call // collectives, in call order
+	next  int    // of queue
+	live  []*message
+	cur   collective
+	on    bool // cur is running
+	err   error
+}
+
+// collective is the operation that is running. It is used again for the next one.
+type collective struct {
+	call   *Call
+	header shm.Header
+	seq    uint64
+	mail   bool // by the one-shot path that is shared with C
+	run    *proto.Run
+	op     proto.Op
+	choice proto.Choice
+}
+
+// add puts a call into the turn. A call that no plan can do is refused here, before it takes a number.
+func (c *Comm) add(call *Call) error {
+	if !call.message() {
+		op := c.protoOp(call)
+		if err := op.Valid(); err != nil {
+			return failf(InvalidArgument, "%w", err)
+		}
+		if _, err := c.choose(call); err != nil {
+			return err
+		}
+		c.turn.queue = append(c.turn.queue, *call)
+		return nil
+	}
+	if c.msgs == nil {
+		c.msgs = newMessages(c.rank, c.n, c.ports, c.queue)
+	}
+	m, err := c.msgs.start(call)
+	if err != nil {
+		return err
+	}
+	c.turn.live = append(c.turn.live, m)
+	return nil
+}
+
+// clear makes the turn ready for the next.
+func (t *turn) clear() {
+	t.queue, t.next, t.live, t.on, t.err = t.queue[:0], 0, t.live[:0], false, nil
+}
+
+// advance does what can be done now, without waiting. An error ends the turn and breaks the communicator.
+func (c *Comm) advance() (moved, done bool) {
+	t := &c.turn
+	if t.err != nil {
+		return false, true
+	}
+	if c.seg != nil && c.seg.Why() != 0 {
+		if err := c.heed(); err != nil {
+			return false, c.drop(err)
+		}
+	}
+	moved, err := c.advanceCollectives()
+	if err == nil && len(t.live) > 0 && c.msgs.live > 0 {
+		var m bool
+		m, err = c.msgs.advance()
+		moved = moved || m
+	}
+	if err != nil {
+		return false, c.drop(err)
+	}
+	if !moved && c.net != nil {
+		moved = c.net.Poll()
+	}
+	return moved, !t.on && t.next == len(t.queue) && (c.msgs == nil || c.msgs.live == 0)
+}
+
+// drop ends the turn with an error.
+func (c *Comm) drop(err error) bool {
+	if c.turn.on && c.turn.cur.mail {
+		c.hot.Drop()
+	}
+	c.turn.err = c.break_(c.explain(err))
+	return true
+}
+
+func (c *Comm) advanceCollectives() (moved bool, err error) {
+	t := &c.turn
+	for {
+		if !t.on {
+			if t.next == len(t.queue) {
+				return moved, nil
+			}
+			if err := c.begin(&t.queue[t.next]); err != nil {
+				return moved, err
+			}
+			t.next++
+			t.on, moved = true, true
+		}
+		m, done, err := c.step()
+		moved = moved || m
+		if err != nil || !done {
+			return moved, err
+		}
+		t.on = false
+	}
+}
+
+// begin takes a number, posts the header and sets the operation up.
+func (c *Comm) begin(call *Call) error {
+	cur := &c.turn.cur
+	choice, err := c.choose(call)
+	if err != nil {
+		return err
+	}
+	cur.call, cur.choice = call, choice
+	cur.mail = c.byMail(call)
+	if cur.mail {
+		cur.header = header(call, 0, 0)
+		cur.seq, err = c.hot.Post(&fast.Op{Func: mailFunc(call.Func), Type: call.Type, Red: call.Red, Count: call.Count, Scale: call.Scale,
+			Send: call.Send, Recv: call.Recv})
+		return err
+	}
+	return c.beginPlan(call)
+}
+
+func (c *Comm) beginPlan(call *Call) error {
+	cur := &c.turn.cur
+	cur.header = header(call, flagPlan|uint8(cur.choice.Algo), mix(uint64(cur.choice.Channels), cur.choice.Slice))
+	cur.seq = c.hot.Begin(&cur.header)
+	cur.op = c.protoOp(call)
+	p, err := c.planned(call, cur.choice)
+	if err != nil {
+		return err
+	}
+	p.lend(&cur.op, cur.choice.Slice)
+	cur.run = &p.run
+	tag := proto.Tag{Seq: cur.seq, Hash: cur.header.Hash()}
+	return cur.run.Start(p.plan, &cur.op, c.table, c.queue, cur.choice.Slice, tag)
+}
+
+// step advances the running operation.
+func (c *Comm) step() (moved, done bool, err error) {
+	cur := &c.turn.cur
+	if !cur.mail {
+		moved, done, err = cur.run.Advance()
+		if err != nil && errors.Is(err, proto.ErrTag) {
+			err = c.disagree(cur.run.Blocked(), err)
+		}
+		return moved, done, err
+	}
+	switch c.hot.Poll() {
+	case fast.Done:
+		return true, true, nil
+	case fast.Mismatch:
+		return false, false, c.disagree(c.hot.Blocker(), errMail)
+	case fast.Failed:
+		return false, false, failf(InternalError, "rank %d: the kernel for %v refused %v", c.rank, cur.call.Type, cur.call.Func)
+	}
+	return false, false, nil
+}
+
+// blocker is a rank that the turn waits for, -1 if none is known.
+func (c *Comm) blocker() int {
+	t := &c.turn
+	switch {
+	case t.on && t.cur.mail:
+		return c.hot.Blocker()
+	case t.on:
+		return t.cur.run.Blocked()
+	case c.msgs != nil:
+		return c.msgs.blocker()
+	}
+	return -1
+}
+
+// byMail reports whether a call goes by the one-shot path. All ranks get the same answer from what they share.
+func (c *Comm) byMail(call *Call) bool {
+	return c.free() && call.Algo == "" && c.hot.Mail() && fast.Fits(mailFunc(call.Func), call.Type, call.Red, call.Count, c.n)
+}
+
+// free reports whether nothing has narrowed the choice of algorithms.
+func (c *Comm) free() bool { return c.agreed.setting.Algos == proto.Algos{} }
+
+// mailFunc is the operation by which a call is carried out: a split is an all-gather.
+func mailFunc(f coll.Func) coll.Func {
+	if f == coll.Split {
+		return coll.AllGather
+	}
+	return f
+}
