@@ -2,10 +2,12 @@ module hccl.dev/hccl
 
 go 1.26.0
 
+require golang.org/x/sys v0.50.0
+
 require (
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
-	golang.org/x/sys v0.50.0
+	pgregory.net/rapid v1.3.0
 )
