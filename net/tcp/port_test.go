@@ -72,10 +72,12 @@ func TestSlotsAreBounded(t *testing.T) {
 				return ok
 			})
 			if i%slots == slots-1 {
-				nodes[0].until(t, "room", func() bool { return out.Blocker() < 0 })
-				for put(t, out, []byte{byte(n)}) {
-					n++
-				}
+				nodes[0].until(t, "room for all slots", func() bool {
+					for put(t, out, []byte{byte(n)}) {
+						n++
+					}
+					return n == i+1+slots
+				})
 			}
 		}
 	})
