@@ -44,6 +44,8 @@ func (k Key) slots() int {
 	switch {
 	case k.N == 1, k.Func == coll.Broadcast, k.Func == coll.Gather, k.Func == coll.Scatter, k.Func == coll.Reduce && k.Algo != TwoShot:
 		return 1
+	case k.Func == coll.Reduce: // the port to the root carries chunks and results
+		return 2 * ahead
 	case k.Func.Reduces() && k.Algo != Ring:
 		return ahead + 1
 	}

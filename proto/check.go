@@ -14,11 +14,12 @@ type Shape struct {
 	InPlace bool   // the in-place form of the function, where it has one
 }
 
-// Shapes are what Check takes when it is given none: chunks of unequal length and several slices, apart and in place, less than
-// an element for each chunk, and no element at all.
+// Shapes are what Check takes when it is given none: chunks of unequal length and several slices, apart and in place; chunks of
+// so many slices that every port fills up; less than an element for each chunk; and no element at all.
 func Shapes(k Key) []Shape {
 	parts := uint64(k.N * k.Channels)
-	return []Shape{{Count: 2*parts + parts/2 + 1, Slice: 1}, {Count: 5 * parts, Slice: 2, InPlace: true}, {Count: 1, Slice: 4}, {Slice: 1}}
+	return []Shape{{Count: 2*parts + parts/2 + 1, Slice: 1}, {Count: 5 * parts, Slice: 2, InPlace: true},
+		{Count: 12*parts + parts/2 + 1, Slice: 1}, {Count: 1, Slice: 4}, {Slice: 1}}
 }
 
 // Check executes the plans of all ranks symbolically and says what is wrong with them. It holds if every rank ends with exactly

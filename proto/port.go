@@ -52,3 +52,6 @@ type Ports interface {
 	Out(kind Kind, channel, peer int) (Out, error) // peer is ignored for All
 	In(kind Kind, channel, peer int) (In, error)   // peer is the writer
 }
+
+// MinSlots is the fewest slices that a port of kind Pair or All must hold unread: plans may need so many to get on.
+const MinSlots = 2 * ahead

@@ -1,0 +1,113 @@
+package proto_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/proto/porttest"
+)
+
+// world is the ranks of a communicator in this goroutine: tables, reusable Runs, and the net between them.
+type world struct {
+	net    *porttest.Net
+	tables []*proto.Table
+	runs   []proto.Run
+	seq    uint64
+}
+
+func newWorld(n, slots int) *world {
+	w := &world{net: porttest.NewNet(n, slots), runs: make([]proto.Run, n)}
+	for r := range n {
+		w.tables = append(w.tables, proto.NewTable(w.net.Ports(r), n, r))
+	}
+	return w
+}
+
+// start starts a call on all ranks.
+func (w *world) start(t testing.TB, c *call, plans []*proto.Plan, q device.Queue) {
+	t.Helper()
+	w.seq++
+	for r := range w.runs {
+		op := &c.ops[r]
+		if err := op.Valid(); err != nil {
+			t.Fatalf("%v: rank %d: %v", c, r, err)
+		}
+		if err := w.runs[r].Start(plans[r], op, w.tables[r], q, c.slice, proto.Tag{Seq: w.seq, Hash: 7}); err != nil {
+			t.Fatalf("%v: rank %d: %v", c, r, err)
+		}
+	}
+}
+
+// drive advances the ranks in turn until all are done.
+func (w *world) drive(t testing.TB, c *call) {
+	t.Helper()
+	for left := len(w.runs); left > 0; {
+		left = 0
+		any := false
+		for r := range w.runs {
+			moved, done, err := w.runs[r].Advance()
+			if err != nil {
+				t.Fatalf("%v: rank %d: %v", c, r, err)
+			}
+			any = any || moved
+			if !done {
+				left++
+			}
+		}
+		if left > 0 && !any {
+			t.Fatalf("%v: nobody gets on; rank 0 waits for %d", c, w.runs[0].Blocked())
+		}
+	}
+	if !w.net.Empty() {
+		t.Fatalf("%v: a port still holds a slice", c)
+	}
+}
+
+func plansOf(t testing.TB, k proto.Key) []*proto.Plan {
+	t.Helper()
+	plans := make([]*proto.Plan, k.N)
+	for r := range plans {
+		k.Rank = r
+		p, err := proto.Build(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans[r] = p
+	}
+	return plans
+}
+
+var counts = []uint64{0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 65, 100, 257, 1000}
+
+// TestRunAgainstModel runs every function, algorithm, root, type and reduction on few ranks, with counts, slices, slots and placement
+// at random, and compares every byte.
+func TestRunAgainstModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	calls := 0
+	for n := 1; n <= 5; n++ {
+		proto.Keys(n, func(k proto.Key) {
+			w := newWorld(n, proto.MinSlots)
+			plans := plansOf(t, k)
+			for _, typ := range porttest.Types {
+				for red := coll.RedOp(0); red < coll.NumOps; red++ {
+					if red > 0 && !k.Func.Reduces() || k.Algo.Fits(k.Func, typ, red, n) != nil {
+						continue
+					}
+					c := &call{key: k, typ: typ, red: red, count: counts[rng.IntN(len(counts))], slice: []uint64{1, 24, 64, 200, 1 << 20}[rng.IntN(5)],
+						slots: proto.MinSlots, gaps: rng.IntN(2) == 0}
+					c.inPlace = rng.IntN(2) == 0 && (n == 1 || k.Func != coll.AlltoAll && k.Func != coll.AlltoAllV)
+					c.gaps = c.gaps && !(c.inPlace && k.Func == coll.AlltoAllV)
+					c.prepare(rng)
+					w.start(t, c, plans, &porttest.Queue{})
+					w.drive(t, c)
+					c.verify(t)
+					calls++
+				}
+			}
+		})
+	}
+	t.Logf("%d calls", calls)
+}
