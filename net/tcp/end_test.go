@@ -292,6 +292,8 @@ func child() {
 	switch os.Getenv(childEnv) {
 	case "echo", "echo polling":
 		echo(os.Getenv(childEnv) == "echo polling")
+	case "collect":
+		collect()
 	default:
 		pour()
 	}

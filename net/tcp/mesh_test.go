@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	if r, w, err := os.Pipe(); err == nil { // the runtime's poller makes its own descriptors, and keeps them
 		_, _ = r.Close(), w.Close()
 	}
+	FDs = &kept
 	before := descriptors()
 	code := m.Run()
 	if code == 0 {
@@ -42,15 +43,46 @@ func TestMain(m *testing.M) {
 func leaks(before int) error {
 	for end := time.Now().Add(hang); ; runtime.Gosched() { // goroutines of the last fabric are on their way out
 		after, left := descriptors(), staging.outstanding()
-		if after <= before && left == 0 && runtime.NumGoroutine() <= 1 {
+		if after <= before && kept.count() == 0 && left == 0 && runtime.NumGoroutine() <= 1 {
 			return nil
 		}
 		if time.Now().After(end) {
 			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-			return fmt.Errorf("left behind: descriptors %d of %d before, %d buffers, %d goroutines", after, before, left,
-				runtime.NumGoroutine())
+			return fmt.Errorf("left behind: descriptors %d of %d before (%d announced), %d buffers, %d goroutines", after,
+				before, kept.count(), left, runtime.NumGoroutine())
 		}
 	}
+}
+
+// kept checks the hook: what it was told of is open, and is told of once.
+var kept fdSet
+
+type fdSet struct {
+	mu   sync.Mutex
+	open map[int]bool // guarded by mu
+}
+
+func (s *fdSet) Opened(fd int) { s.set(fd, true) }
+func (s *fdSet) Closed(fd int) { s.set(fd, false) }
+
+func (s *fdSet) set(fd int, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[int]bool{}
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || s.open[fd] == open {
+		panic(fmt.Sprintf("descriptor %d: told open %v, was %v, %v", fd, open, s.open[fd], err))
+	}
+	if s.open[fd] = open; !open {
+		delete(s.open, fd)
+	}
+}
+
+func (s *fdSet) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
 }
 
 func descriptors() int {
@@ -80,7 +112,7 @@ func bytes(p device.Ptr, n uint64) []byte {
 		if c == nil {
 			break
 		}
-		if base := address(c.mem); p >= base && p < base+chunkBytes {
+		if base := address(c.mem); p >= base && p < base+device.Ptr(len(c.mem)) {
 			return c.mem[p-base:][:n]
 		}
 	}

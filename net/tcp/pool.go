@@ -14,14 +14,15 @@ import (
 // kernels of a device read and write them. Free buffers of a class stand in a stack, so that the one used last, which is still in
 // cache, is used next. Memory comes in chunks that are never unmapped; trim gives the pages of idle chunks back to the system.
 const (
-	chunkBytes = 2 << 20
 	minClass   = 10 // 1 KiB
 	maxClass   = 18 // MaxSlice
 	numClasses = maxClass - minClass + 1
-	softChunks = 256  // 512 MiB: beyond it only those get memory that could not go on without
-	maxChunks  = 1024 // 2 GiB: the end
-	idleChunks = 4    // 8 MiB that trim leaves alone
-	indexBits  = 11   // buffers in a chunk of the smallest class
+	maxChunk   = 2 << 20 // bytes in a chunk; those of small classes are smaller, of 1<<indexBits buffers
+	indexBits  = 6
+	softBytes  = 512 << 20 // beyond it only those get memory that could not go on without
+	hardBytes  = 2 << 30   // the end
+	idleBytes  = 8 << 20   // pages that trim leaves alone
+	maxChunks  = 4096
 )
 
 // buf is one staging buffer. Its owners are counted: a slice for several readers is sent once to each from the same memory.
@@ -39,10 +40,10 @@ type pool struct {
 	chunks [maxChunks]atomic.Pointer[chunk]
 	mu     sync.Mutex // guards growing and trimming
 	used   int        // chunks made; guarded by mu
+	bytes  int        // in them; guarded by mu
 }
 
 type chunk struct {
-	class uint8
 	mem   []byte
 	bufs  []buf
 	count int // free buffers met while trimming; guarded by pool.mu
@@ -120,7 +121,7 @@ func (p *pool) grow(class uint8, force bool) *buf {
 	if b := p.pop(class); b != nil {
 		return b // another thread grew it, or trim was under way
 	}
-	if p.used == maxChunks || p.used >= softChunks && !force {
+	if p.used == maxChunks || p.bytes >= hardBytes || p.bytes >= softBytes && !force {
 		return nil
 	}
 	c, err := newChunk(uint32(p.used), class)
@@ -129,6 +130,7 @@ func (p *pool) grow(class uint8, force bool) *buf {
 	}
 	p.chunks[p.used].Store(c)
 	p.used++
+	p.bytes += len(c.mem)
 	for i := len(c.bufs) - 1; i > 0; i-- { // the lowest addresses on top: untouched pages stay untouched
 		p.push(&c.bufs[i])
 	}
@@ -136,13 +138,13 @@ func (p *pool) grow(class uint8, force bool) *buf {
 }
 
 func newChunk(number uint32, class uint8) (*chunk, error) {
-	mem, err := unix.Mmap(-1, 0, chunkBytes, unix.PROT_READ|unix.PROT_WRITE,
+	size := 1 << (class + minClass)
+	mem, err := unix.Mmap(-1, 0, min(size<<indexBits, maxChunk), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, err
 	}
-	size := 1 << (class + minClass)
-	c := &chunk{class: class, mem: mem, bufs: make([]buf, chunkBytes/size)}
+	c := &chunk{mem: mem, bufs: make([]buf, len(mem)/size)}
 	for i := range c.bufs {
 		b := &c.bufs[i]
 		b.id, b.class = number<<indexBits|uint32(i), class
@@ -156,10 +158,10 @@ func newChunk(number uint32, class uint8) (*chunk, error) {
 func (p *pool) trim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.used <= idleChunks {
+	if p.bytes <= idleBytes {
 		return
 	}
-	keep := idleChunks
+	keep := idleBytes
 	for class := range p.free {
 		p.trimClass(&p.free[class], &keep)
 	}
@@ -191,7 +193,7 @@ func (p *pool) trimClass(s *stack, keep *int) {
 // idle gives c's pages back unless it is one of those to keep. Failure costs memory only.
 func (p *pool) idle(c *chunk, keep *int) {
 	if *keep > 0 {
-		*keep--
+		*keep -= len(c.mem)
 		return
 	}
 	for unix.Madvise(c.mem, unix.MADV_DONTNEED) == unix.EINTR {
