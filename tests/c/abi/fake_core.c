@@ -1,0 +1,125 @@
+// A core that does nothing but record: built as libhccl_core.so into a folder of its own, beside a copy of the shim.
+#define _GNU_SOURCE
+#include "fake_core.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake state;
+struct fake* hccl_fake(void) { return &state; }
+
+__attribute__((constructor)) static void look_around(int argc, char** argv) {
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, NULL, &mask);
+  state.signals_blocked = sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM) && sigismember(&mask, SIGURG) &&
+                          sigismember(&mask, SIGPROF) && sigismember(&mask, SIGALRM) && sigismember(&mask, SIGRTMAX);
+  static const char* const names[] = {"GODEBUG=", "GOMAXPROCS=", "GOGC=", "GOMEMLIMIT=", "GOTRACEBACK="};
+  for (char** p = argv + argc + 1; *p != NULL; p++)
+    for (int k = 0; k < 5; k++) state.go_entries += strncmp(*p, names[k], strlen(names[k])) == 0;
+}
+
+static void word(char* to, const char* from) {
+  to[0] = 0;
+  if (from != NULL) strncat(to, from, FAKE_WORD - 1);
+}
+static void counts(uint64_t* to, const uint64_t* from, int n) {
+  if (from != NULL) memcpy(to, from, sizeof *to * (size_t)(n < FAKE_RANKS ? n : FAKE_RANKS));
+}
+
+static void record(const struct hccl_item* items, size_t n) {
+  state.count = (int)n;
+  for (size_t k = 0; k < n && k < FAKE_ITEMS; k++) {
+    struct fake_item* f = &state.items[k];
+    f->item = items[k];
+    word(f->algo, items[k].algo);
+    word(f->name, items[k].name);
+    counts(f->rcounts, items[k].rcounts, items[k].nranks);
+    counts(f->rdispls, items[k].rdispls, items[k].nranks);
+    counts(f->scounts, items[k].scounts, items[k].nranks);
+    counts(f->sdispls, items[k].sdispls, items[k].nranks);
+  }
+}
+
+static int enqueue(struct hccl_item* items, size_t n) {
+  state.enqueued++;
+  record(items, n);
+  for (size_t k = 0; k < n; k++) {
+    struct hccl_item* i = &items[k];
+    i->result = state.answer;
+    if (state.answer != 0 && state.answer != 7) state.services->error(i->comm, "the fake core refuses", 0);
+    if (i->kind == HCCL_ITEM_CALL || i->comm == NULL || state.answer != 0 || state.not_ready) continue;
+    if (i->kind == HCCL_ITEM_INIT) state.services->ready(i->comm, i->rank, i->nranks, state.hot);
+    else state.services->ready(i->comm, 0, 1, state.hot); // a split makes communicators of one
+  }
+  return state.answer;
+}
+
+static int fast(void* hot, const struct hccl_item* item) {
+  state.fast++;
+  if (hot != state.hot) abort();
+  record(item, 1);
+  if (state.in_fast != NULL) state.in_fast();
+  return item->count < 100 ? 0 : -1;
+}
+
+static int simulate(const struct hccl_item* items, size_t n, float* microseconds) {
+  state.simulated++;
+  record(items, n);
+  *microseconds = 12.5f;
+  return 0;
+}
+
+static int finalize(uint64_t id) {
+  (void)id;
+  state.finalized++;
+  return 0;
+}
+static int destroy(uint64_t id) {
+  state.destroyed++;
+  state.ended = id;
+  return 0;
+}
+static int abort_(uint64_t id) {
+  state.aborted++;
+  state.ended = id;
+  return 0;
+}
+static int async_error(uint64_t id, int* found) {
+  (void)id;
+  *found = state.async;
+  return 0;
+}
+static int mem_alloc(void** out, size_t size) { return (*out = malloc(size)) != NULL ? 0 : 2; }
+static int mem_free(void* p) {
+  free(p);
+  return 0;
+}
+static int comm_register(uint64_t id, void* p, size_t size, void** handle) {
+  (void)id, (void)size;
+  *handle = p;
+  return 0;
+}
+static int comm_deregister(uint64_t id, void* handle) {
+  (void)id, (void)handle;
+  return 0;
+}
+static int mem_stats(uint64_t id, int stat, uint64_t* value) {
+  (void)id;
+  *value = 1000 + (uint64_t)stat;
+  return 0;
+}
+
+static const struct hccl_core_table table = {
+  HCCL_TABLE_VERSION, sizeof table, fast,      enqueue,  simulate,      finalize,        destroy, abort_,
+  async_error,        mem_alloc,    mem_free,  comm_register, comm_deregister, mem_stats,
+};
+
+const struct hccl_core_table* hccl_core_open(const struct hccl_services* services) {
+#ifdef FAKE_OTHER_BUILD
+  (void)services;
+  return NULL;
+#else
+  state.services = services;
+  return &table;
+#endif
+}
