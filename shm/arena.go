@@ -102,7 +102,6 @@ func (a *arena) probe() error {
 func (a *arena) alloc(n uint64, by *Ports) (region, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.list(by)
 	if a.inUse+n > softBytes {
 		for _, s := range a.dead {
 			a.empty(s)
@@ -113,6 +112,9 @@ func (a *arena) alloc(n uint64, by *Ports) (region, error) {
 	if err != nil {
 		a.reclaim(a.size, by)
 		r, err = a.take(n)
+	}
+	if err == nil {
+		a.count(by)
 	}
 	return r, err
 }

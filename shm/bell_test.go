@@ -161,7 +161,7 @@ func TestVolleyBetweenProcesses(t *testing.T) {
 	if err := s.Join(0, []int{0, 1}, []*Peer{l.self, p}); err != nil {
 		t.Fatal(err)
 	}
-	p.Watch(func() { s.RaiseAll(WhyDeath) })
+	unwatch := p.Watch(func() { s.RaiseAll(WhyDeath) })
 	if got := c.line(); got != "joined" {
 		t.Fatal(got)
 	}
@@ -181,6 +181,7 @@ func TestVolleyBetweenProcesses(t *testing.T) {
 	if err := await(s, 0, func() bool { return s.Why()&WhyDeath != 0 }); err != nil {
 		t.Error(err)
 	}
+	unwatch()
 	s.SetState(Left)
 	s.Close()
 }

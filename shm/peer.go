@@ -136,7 +136,8 @@ func (p *Peer) leave() {
 func (p *Peer) Alive() bool { return !p.process.dead.Load() }
 
 // Watch calls f on the background goroutine within milliseconds of the process's death, also while a forked child of it lives;
-// at once, on this goroutine, if it is dead already. f must not block. The returned function takes the watch back; f may be running then.
+// at once, on this goroutine, if it is dead already. f must not block. The returned function takes the watch back and returns when
+// f is not running: what f uses may be taken down then. It must not be called from f, nor with a lock held that f takes.
 func (p *Peer) Watch(f func()) (cancel func()) {
 	if p.l == nil {
 		return func() {}

@@ -15,8 +15,8 @@ type Ports struct {
 	busy bool   // the user's own note that state is inUse: the hot path reads no shared word
 
 	state    atomic.Uint32
-	lastRest uint64 // the arena's clock at the last Rest; written by the user while inUse, read by the arena while it is not
-	listed   bool   // among the arena's owners; guarded by its mu
+	lastRest atomic.Uint64 // the arena's clock at the last Rest
+	held     int           // regions of its outs; guarded by the arena's mu
 }
 
 var _ proto.Ports = (*Ports)(nil)
@@ -35,6 +35,9 @@ func (p *Ports) Out(kind proto.Kind, channel, peer int) (proto.Out, error) {
 	s := p.s
 	if err := p.check(kind, channel, peer); err != nil {
 		return nil, err
+	}
+	if !p.busy {
+		p.begin() // the arena walks the list of outs
 	}
 	o := &out{ports: p, s: s, blocker: -1}
 	size := portSize(1)
@@ -113,7 +116,7 @@ func (p *Ports) begin() {
 // Rest says that the operation is over: until the next Begin the arena may lend staging that has been read to other ports.
 func (p *Ports) Rest() {
 	if p.busy {
-		p.lastRest = p.s.arena.clock.Add(1)
+		p.lastRest.Store(p.s.arena.clock.Add(1))
 		p.busy = false
 		p.state.Store(resting)
 	}

@@ -245,7 +245,7 @@ func exchangeAll(t *testing.T, segs []*Segment, round int) {
 			if round == 0 {
 				o = outOf(t, s.ports, proto.Pair, 0, r)
 			} else {
-				o = s.ports.outs[r-min(1, max(0, r-w))]
+				o = s.ports.outs[between(w, r)]
 			}
 			o.Begin(proto.Tag{})
 			send(t, o, 64<<10, uint64(w*r))
@@ -254,6 +254,14 @@ func exchangeAll(t *testing.T, segs []*Segment, round int) {
 		}
 		s.ports.Rest()
 	}
+}
+
+// between is the position of r among the ranks other than w.
+func between(w, r int) int {
+	if r > w {
+		return r - 1
+	}
+	return r
 }
 
 // Slices outlive their writer's use of the communicator until they are read, or their reader leaves.

@@ -22,6 +22,7 @@ type process struct {
 
 	watchers map[int]func() // guarded by the exchange's mu
 	serial   int            // guarded by the exchange's mu
+	calling  chan struct{}  // guarded by the exchange's mu: closed when the watchers of a death have returned
 }
 
 // self is this process: as long as anyone asks, it lives.
@@ -128,11 +129,12 @@ func (x *exchange) died(p *process) {
 	p.close()
 	p.dead.Store(true)
 	calls := p.watchers
-	p.watchers = nil
+	p.watchers, p.calling = nil, make(chan struct{})
 	x.mu.Unlock()
 	for _, f := range calls {
 		f()
 	}
+	close(p.calling)
 }
 
 // tryLocks looks after the processes that have no pidfd.
@@ -171,6 +173,10 @@ func (x *exchange) onDeath(p *process, f func()) (cancel func()) {
 	return func() {
 		x.mu.Lock()
 		delete(p.watchers, id)
+		calling := p.calling
 		x.mu.Unlock()
+		if calling != nil {
+			<-calling
+		}
 	}
 }

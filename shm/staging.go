@@ -21,16 +21,23 @@ func (a *arena) detach(o *out) {
 	a.mu.Unlock()
 }
 
+// count notes that p holds one region more. mu is held.
+func (a *arena) count(p *Ports) {
+	if p == nil {
+		return
+	}
+	if p.held++; p.held == 1 {
+		a.owners = append(a.owners, p)
+	}
+}
+
+// strip puts o's region back. mu is held.
 func (a *arena) strip(o *out) {
 	a.put(o.region)
 	o.region, o.staging, o.slots, o.size = region{}, 0, 0, 0
-}
-
-// list makes p one of those that may be asked to give up staging.
-func (a *arena) list(p *Ports) {
-	if p != nil && !p.listed {
-		p.listed = true
-		a.owners = append(a.owners, p)
+	if o.ports.held--; o.ports.held == 0 {
+		i := slices.Index(a.owners, o.ports)
+		a.owners = slices.Delete(a.owners, i, i+1)
 	}
 }
 
@@ -43,20 +50,18 @@ func (a *arena) reclaim(n uint64, by *Ports) {
 		if p == nil {
 			return
 		}
-		passed = p.lastRest
+		passed = p.lastRest.Load()
 		a.takeFrom(p)
 	}
 }
 
-// longestRested is the owner with the oldest rest after the given time, nil if there is none.
+// longestRested is the owner with the oldest rest after the given time, nil if there is none. It may be in use again.
 func (a *arena) longestRested(after uint64, by *Ports) *Ports {
 	var oldest *Ports
+	since := ^uint64(0)
 	for _, p := range a.owners {
-		if p != by && p.state.CompareAndSwap(resting, reclaimed) {
-			if p.lastRest > after && (oldest == nil || p.lastRest < oldest.lastRest) {
-				oldest = p
-			}
-			p.state.Store(resting)
+		if t := p.lastRest.Load(); p != by && t > after && t < since {
+			oldest, since = p, t
 		}
 	}
 	return oldest
@@ -78,9 +83,6 @@ func (a *arena) takeFrom(p *Ports) {
 // retire is a segment's end as far as its user goes. False: others have yet to read of it, bury will unmap it.
 func (a *arena) retire(s *Segment) bool {
 	a.mu.Lock()
-	if i := slices.Index(a.owners, s.ports); i >= 0 {
-		a.owners = slices.Delete(a.owners, i, i+1)
-	}
 	done := a.empty(s)
 	if !done {
 		a.dead = append(a.dead, s)

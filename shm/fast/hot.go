@@ -145,10 +145,14 @@ func (h *Hot) Unlock() {
 
 // Begin gives the next number of lane 0, from 1, to hd (Seq and Lane are set) and posts it on the board. The lock is held.
 func (h *Hot) Begin(hd *shm.Header) (seq uint64) {
-	what := uint64(hd.Func) | uint64(hd.Type)<<8 | uint64(hd.Red)<<16 | uint64(hd.Flags)<<24 | uint64(uint32(hd.Root))<<32
 	hd.Lane = 0
-	hd.Seq = uint64(C.hccl_hot_begin(h.c, C.uint64_t(what), C.uint64_t(hd.Count), C.uint64_t(hd.Extra)))
+	hd.Seq = uint64(C.hccl_hot_begin(h.c, C.uint64_t(what(hd)), C.uint64_t(hd.Count), C.uint64_t(hd.Extra)))
 	return hd.Seq
+}
+
+// what packs the small fields of a header as C takes them.
+func what(hd *shm.Header) uint64 {
+	return uint64(hd.Func) | uint64(hd.Type)<<8 | uint64(hd.Red)<<16 | uint64(hd.Flags)<<24 | uint64(uint32(hd.Root))<<32
 }
 
 // Op is a small operation. Count is the call's: of the whole vector for an all-reduce, of one rank's part for the others.
@@ -221,4 +225,9 @@ func (h *Hot) Drop() {
 	h.mail = false
 	h.c.pending.active = 0
 	atomic.StoreUintptr((*uintptr)(unsafe.Pointer(&h.c.pending.item)), 0)
+}
+
+// cHash is shm's Header.Hash as C computes it: the two are one definition in two languages, which a test compares.
+func cHash(hd *shm.Header) uint64 {
+	return uint64(C.hccl_hot_hash(C.uint64_t(what(hd)), C.uint64_t(hd.Count), C.uint64_t(hd.Extra)))
 }
