@@ -43,10 +43,10 @@ func TestPartialSums(t *testing.T) {
 			}
 			c.Scaled = 3
 			c.Scale = one(typ)
-			eachLevel(t, func(t *testing.T) {
+			eachLevel(func() {
 				got := inParts(t, c, srcs)
 				if i := differs(got, want, int(typ.Size())); i >= 0 {
-					t.Fatalf("%v %v: element %d is %#x, want %#x", red, typ, i, load(typ, got, i), load(typ, want, i%period))
+					t.Fatalf("%s: %v %v: element %d is %#x, want %#x", Level(), red, typ, i, load(typ, got, i), load(typ, want, i%period))
 				}
 			})
 		}
@@ -83,12 +83,12 @@ func TestSumOfPartials(t *testing.T) {
 			store(coll.Float32, a, i, uint64(math.Float32bits(float32(i)/7)))
 			store(coll.Float32, b, i, uint64(math.Float32bits(1/(1+float32(i)))))
 		}
-		eachLevel(t, func(t *testing.T) {
+		eachLevel(func() {
 			submit(t, c, dst, nil, a, b)
 			for i := range 100 {
 				want := numberBits(typ, float64(float32(i)/7+1/(1+float32(i))))
 				if got := load(typ, dst, i); got != want {
-					t.Fatalf("%v element %d is %#x, want %#x", typ, i, got, want)
+					t.Fatalf("%s: %v element %d is %#x, want %#x", Level(), typ, i, got, want)
 				}
 			}
 		})
@@ -104,11 +104,11 @@ func TestDecode(t *testing.T) {
 			store(typ, src, i, uint64(i))
 		}
 		c := device.Cmd{Op: device.Reduce, SrcType: typ, Acc: coll.Float32, DstType: coll.Float32, Scaled: -1, N: uint64(n)}
-		eachLevel(t, func(t *testing.T) {
+		eachLevel(func() {
 			submit(t, c, dst, nil, src)
 			for i := range n {
 				if got, want := load(coll.Float32, dst, i), numberBits(coll.Float32, f.decode(uint64(i))); got != want {
-					t.Fatalf("%v %#x is %#x, want %#x", typ, i, got, want)
+					t.Fatalf("%s: %v %#x is %#x, want %#x", Level(), typ, i, got, want)
 				}
 			}
 		})
@@ -140,11 +140,11 @@ func TestEncode(t *testing.T) {
 		for i, v := range values {
 			store(typ, want, i, f.encode(float64(math.Float32frombits(v))))
 		}
-		eachLevel(t, func(t *testing.T) {
+		eachLevel(func() {
 			submit(t, c, dst, nil, src)
 			for i, v := range values {
 				if got, want := load(typ, dst, i), load(typ, want, i); got != want {
-					t.Fatalf("%v of %#x is %#x, want %#x", typ, v, got, want)
+					t.Fatalf("%s: %v of %#x is %#x, want %#x", Level(), typ, v, got, want)
 				}
 			}
 		})
