@@ -14,12 +14,14 @@ enum {
   MAX_UNPROVEN = 128, // the oldest is dropped for a new one, so that strangers cannot keep the ranks out
   UNPROVEN_MS = 5000, // for a hello
   LINGER_MS = 1000,   // for the other end to close first after its last answer
+  FULL_TOO_LONG_MS = 1000, // without a descriptor for those who come
   ACCEPTS_A_TURN = 64,
 };
 
 struct conn** hccl_meet_conns;
 size_t hccl_meet_count;
 static size_t room, unproven;
+static int64_t full_since; // since when ranks or strangers wait for a descriptor; 0: none do
 static unsigned long long strangers;
 
 unsigned long long hccl_meet_strangers(void) {
@@ -148,17 +150,27 @@ static void arrive(struct root* r, int fd) {
   challenge(c);
 }
 
+// A stranger's place may do. Where the ranks alone are too many they must not wait for ever.
+static void out_of_descriptors(void) {
+  int64_t now = hccl_meet_now();
+  if (!full_since) full_since = now;
+  if (drop_oldest_stranger() && now - full_since < FULL_TOO_LONG_MS) return;
+  full_since = 0;
+  hccl_meet_full();
+}
+
 int hccl_meet_accept(struct root* r) {
   for (int k = 0; k < ACCEPTS_A_TURN; k++) {
     int fd = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
       arrive(r, fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      if (!drop_oldest_stranger()) hccl_meet_full();
+      out_of_descriptors();
       return 0;
     } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO) {
       // EBADF, ENOTSOCK, EINVAL: the host program closed a descriptor that it does not own. The next id gets a new root.
       if (errno != EAGAIN && errno != EWOULDBLOCK) hccl_meet_close_root(r);
+      full_since = 0;
       return 1;
     }
   }

@@ -17,6 +17,10 @@ import (
 var rootProgram, shaProgram string
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("BOOT_INSIDE"); dir != "" { // a test runs itself in a network namespace
+		rootProgram = filepath.Join(dir, "root")
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "boot")
 	if err != nil {
 		panic(err)

@@ -9,23 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// race connects to several addresses of one listener at once. The first that greets as the listener that is meant wins, so that
-// an address which leads nowhere, or to somebody else, costs no time.
+// race connects to the addresses of one listener, each a moment after the one before, or at once where that has failed. The first
+// that greets as the listener that is meant wins, so that an address which leads nowhere, or to somebody else, costs little time.
 //
 // Root and Service greet alike: magic, version, the listener's tag, a nonce (HCCL_CHALLENGE_* in meet.h).
 type race struct {
-	magic uint32
-	tag   [8]byte
-	addrs []netip.AddrPort
-	runs  []stream
-	why   []string // for each address, how it failed
-	dead  int      // how many have failed
-	none  int      // how many of these were refused: nobody listens there
-	since time.Time
+	magic   uint32
+	tag     [8]byte
+	addrs   []netip.AddrPort
+	runs    []stream // of the addresses that have been tried
+	why     []string // for each address, how it failed
+	dead    int      // how many have failed
+	none    int      // how many of these were refused: nobody listens there
+	since   time.Time
+	another time.Time // when the next address is tried
 }
 
-// The longest that a listener may take to greet. One that is only inherited by a child does so when the child takes over.
-const greetTime = 10 * time.Second
+const (
+	headStart = 60 * time.Millisecond
+	greetTime = 10 * time.Second // a listener that only a child has inherited greets when the child takes over
+)
 
 var (
 	errNobody   = errors.New("no address answers")
@@ -34,16 +37,24 @@ var (
 )
 
 func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort) *race {
-	r := &race{magic: magic, tag: tag, addrs: addrs, runs: make([]stream, len(addrs)), why: make([]string, len(addrs)), since: time.Now()}
-	for i, a := range addrs {
-		fd, err := connect(a)
-		r.runs[i].fd = fd
+	r := &race{magic: magic, tag: tag, addrs: addrs, why: make([]string, len(addrs)), since: time.Now()}
+	for i := range r.why {
 		r.why[i] = "no answer"
+	}
+	r.start()
+	return r
+}
+
+// start tries further addresses while those before have failed or have had their time.
+func (r *race) start() {
+	for i := len(r.runs); i < len(r.addrs) && (r.dead == i || time.Now().After(r.another)); i++ {
+		fd, err := connect(r.addrs[i])
+		r.runs = append(r.runs, stream{fd: fd})
+		r.another = time.Now().Add(headStart)
 		if err != nil {
 			r.lose(i, err)
 		}
 	}
-	return r
 }
 
 func (r *race) lose(i int, err error) {
@@ -92,7 +103,8 @@ func (r *race) turn() (won *stream, at int, greeting []byte, err error) {
 			r.lose(i, err)
 		}
 	}
-	if r.dead == len(r.runs) || time.Since(r.since) > greetTime {
+	r.start()
+	if r.dead == len(r.addrs) || time.Since(r.since) > greetTime {
 		r.close()
 		return nil, 0, nil, errNobody
 	}
