@@ -22,20 +22,13 @@ func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
 func (c *Comm) channels() int { return min(max(4, c.agreed.setting.MinChannels), 16) }
 
 // connect joins the ranks: by shared memory if every rank can, else by TCP.
-func (c *Comm) connect(s secret, deadline time.Time) error {
-	c.secret = s
+func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) error {
 	if c.agreed.setting.MaxChannels == 0 || c.agreed.setting.MaxChannels > c.channels() {
 		c.agreed.setting.MaxChannels = c.channels()
 	}
-	key := boot.Key(s[:16])
-	inbox := mustInbox(key, s)
-	if inbox == nil {
-		return failf(SystemError, "rank %d has no listener", c.rank)
-	}
-	defer inbox.Close()
 	if c.agreed.share {
 		cause := c.joinShared(deadline)
-		all, err := c.vote(inbox, key, s, cause == nil, deadline)
+		all, err := c.vote(inbox, cause == nil, deadline)
 		if err != nil {
 			return err
 		}
@@ -45,7 +38,7 @@ func (c *Comm) connect(s secret, deadline time.Time) error {
 		c.unjoin()
 		c.log.Warn("the ranks of this communicator use TCP, not shared memory: %s", reason(cause))
 	}
-	return c.joinTCP(inbox, key, s, deadline)
+	return c.joinTCP(inbox, deadline)
 }
 
 func reason(cause error) string {
@@ -53,14 +46,6 @@ func reason(cause error) string {
 		return "another rank could not map it, see its log; ranks in containers need one network namespace for it"
 	}
 	return cause.Error()
-}
-
-func mustInbox(key boot.Key, s secret) *boot.Inbox {
-	svc, err := boot.Default()
-	if err != nil {
-		return nil
-	}
-	return svc.Expect(key, s[16:])
 }
 
 // joinShared maps the communicator's segment, which rank 0 makes, and the arenas of all processes.
@@ -183,7 +168,7 @@ func (c *Comm) unjoin() {
 }
 
 // joinTCP connects every pair of ranks; the higher rank dials.
-func (c *Comm) joinTCP(inbox *boot.Inbox, key boot.Key, s secret, deadline time.Time) (err error) {
+func (c *Comm) joinTCP(inbox *boot.Inbox, deadline time.Time) (err error) {
 	if c.seg, err = shm.Mirror(c.rank, c.n); err != nil {
 		return err
 	}
@@ -198,7 +183,7 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, key boot.Key, s secret, deadline time.
 		}
 		var fd int
 		if r < c.rank {
-			fd, err = boot.Dial(c.peers[r].Addrs, key, s[16:], c.rank, purposeData, lim)
+			fd, err = boot.Dial(c.peers[r].Addrs, c.peers[r].Door, c.secret[:], c.rank, purposeData, lim)
 		} else {
 			fd, err = inbox.Accept(purposeData, r, lim)
 		}

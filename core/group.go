@@ -152,6 +152,7 @@ func runBatch(comms []*Comm, items []Item) error {
 		err = e
 	}
 	if err != nil {
+		closeInboxes(items)
 		return err
 	}
 	return finishSplits(items)
@@ -227,7 +228,7 @@ func (c *Comm) abandon(origin unsafe.Pointer) {
 }
 
 // splitBytes is what a rank tells in the first half of a split.
-const splitBytes = 24
+const splitBytes = 40
 
 func splitCall(send, recv []byte) *Call {
 	return &Call{Func: coll.Split, Type: coll.Uint8, Count: splitBytes, Send: bytesPtr(send), Recv: bytesPtr(recv)}

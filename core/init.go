@@ -64,10 +64,14 @@ func (c *Comm) meet(s *InitSpec) error {
 		return c.finish()
 	}
 	deadline := time.Now().Add(c.settings.InitTimeout)
-	mine, err := c.describe()
+	svc, err := boot.Default()
 	if err != nil {
 		return err
 	}
+	c.secret = secretOf(s.IDs[0])
+	mine := c.describe(svc)
+	inbox := svc.Expect(mine.Door, c.secret[:])
+	defer inbox.Close()
 	blobs, err := boot.Meet(s.IDs[0], c.rank, c.n, mine.Append(nil), c.limit(deadline))
 	if err != nil {
 		return err
@@ -82,28 +86,24 @@ func (c *Comm) meet(s *InitSpec) error {
 	if c.agreed, err = agree(c.rank, c.peers); err != nil {
 		return err
 	}
-	if err := c.connect(secretOf(s.IDs[0]), deadline); err != nil {
+	if err := c.connect(inbox, deadline); err != nil {
 		return err
 	}
 	return c.finish()
 }
 
 // describe is what this rank tells all others.
-func (c *Comm) describe() (*wire.Peer, error) {
-	svc, err := boot.Default()
-	if err != nil {
-		return nil, err
-	}
+func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	me := self()
 	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
-		SegmentKey: newKey(), Addrs: svc.Addrs(), Settings: shared(c.settings)}
+		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Settings: shared(c.settings)}
 	if c.settings.ShmDisable {
-		return p, nil
+		return p
 	}
 	if local, err := share(c.settings); err == nil {
 		p.CanShare, p.Exchange, p.ArenaKey = true, local.Name(), sharing.arenaKey
 	}
-	return p, nil
+	return p
 }
 
 // secret is what only the ranks of one communicator know.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/proto/wire"
@@ -21,7 +22,8 @@ type SplitSpec struct {
 	Blocking   bool
 	Name       string
 
-	number uint64
+	secret secret      // of the child
+	inbox  *boot.Inbox // for its connections, where the parent has them too
 	mine   []byte
 	all    []byte
 }
@@ -31,15 +33,24 @@ const NoColor = -1
 
 func bytesPtr(b []byte) device.Ptr { return device.BytesPtr(b) }
 
-// exchange prepares the first half: every rank tells colour, key, and the key of a segment it may have to offer.
+// exchange prepares the first half: every rank tells colour, key, the key of a segment it may have to offer, and its door.
 func (s *SplitSpec) exchange(parent *Comm) (*Call, error) {
-	s.number = parent.splits
+	s.secret = childSecret(parent.secret, parent.splits, s.Color)
 	parent.splits++
 	s.mine, s.all = make([]byte, splitBytes), make([]byte, splitBytes*parent.n)
 	binary.LittleEndian.PutUint32(s.mine, uint32(s.Color))
 	binary.LittleEndian.PutUint32(s.mine[4:], uint32(s.Key))
 	key := newKey()
 	copy(s.mine[8:], key[:])
+	if parent.net != nil && s.Color != NoColor {
+		svc, err := boot.Default()
+		if err != nil {
+			return nil, err
+		}
+		door := svc.NewKey()
+		copy(s.mine[24:], door[:])
+		s.inbox = svc.Expect(door, s.secret[:])
+	}
 	return splitCall(s.mine, s.all), nil
 }
 
@@ -48,6 +59,7 @@ type member struct {
 	rank    int // in the parent
 	key     int32
 	segment shm.Key
+	door    boot.Key
 }
 
 // members lists the ranks of this colour by (key, rank in the parent).
@@ -56,7 +68,7 @@ func (s *SplitSpec) members(n int) []member {
 	for r := range n {
 		b := s.all[r*splitBytes:]
 		if int32(binary.LittleEndian.Uint32(b)) == s.Color {
-			out = append(out, member{rank: r, key: int32(binary.LittleEndian.Uint32(b[4:])), segment: shm.Key(b[8:24])})
+			out = append(out, member{rank: r, key: int32(binary.LittleEndian.Uint32(b[4:])), segment: shm.Key(b[8:24]), door: boot.Key(b[24:40])})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b member) int {
@@ -85,12 +97,24 @@ func finishSplits(items []Item) error {
 	return firstError(items)
 }
 
+// closeInboxes ends the splits of a batch that failed.
+func closeInboxes(items []Item) {
+	for i := range items {
+		if s := items[i].Split; s != nil && s.inbox != nil {
+			s.inbox.Close()
+		}
+	}
+}
+
 func (s *SplitSpec) makeChild(parent *Comm) error {
+	if s.inbox != nil {
+		defer s.inbox.Close()
+	}
 	start := time.Now()
 	ms := s.members(parent.n)
 	me := slices.IndexFunc(ms, func(m member) bool { return m.rank == parent.rank })
 	c := &Comm{id: s.ID, handle: s.Handle, n: len(ms), rank: me, device: parent.device, blocking: s.Blocking, name: s.Name,
-		log: log.Rank(me), settings: parent.settings, agreed: parent.agreed, queue: parent.queue}
+		log: log.Rank(me), settings: parent.settings, agreed: parent.agreed, queue: parent.queue, secret: s.secret}
 	c.prepare()
 	register(c)
 	for _, m := range ms {
@@ -98,7 +122,7 @@ func (s *SplitSpec) makeChild(parent *Comm) error {
 		if parent.n > 1 {
 			p = parent.peers[m.rank]
 		}
-		p.SegmentKey = m.segment
+		p.SegmentKey, p.Door = m.segment, m.door
 		c.peers = append(c.peers, p)
 	}
 	err := c.connectChild(parent, s)
@@ -124,9 +148,8 @@ func (c *Comm) connectChild(parent *Comm, s *SplitSpec) error {
 		if err := c.joinShared(deadline); err != nil {
 			return err
 		}
-		c.secret = childSecret(parent.secret, s.number, s.Color)
 		return c.allLive(deadline)
 	}
 	c.agreed.share = false
-	return c.connect(childSecret(parent.secret, s.number, s.Color), deadline)
+	return c.connect(s.inbox, deadline)
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // vote tells every rank whether all ranks could share memory: each tells rank 0, which answers all.
-func (c *Comm) vote(inbox *boot.Inbox, key boot.Key, s secret, mine bool, deadline time.Time) (all bool, err error) {
+func (c *Comm) vote(inbox *boot.Inbox, mine bool, deadline time.Time) (all bool, err error) {
 	lim := c.limit(deadline)
 	if c.rank != 0 {
-		fd, err := boot.Dial(c.peers[0].Addrs, key, s[16:], c.rank, purposeVote, lim)
+		fd, err := boot.Dial(c.peers[0].Addrs, c.peers[0].Door, c.secret[:], c.rank, purposeVote, lim)
 		if err != nil {
 			return false, err
 		}

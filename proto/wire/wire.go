@@ -28,6 +28,7 @@ type Peer struct {
 	Exchange   [16]byte // name of the process's abstract socket; equal for ranks of one process
 	ArenaKey   [16]byte
 	SegmentKey [16]byte
+	Door       [16]byte         // under which the rank takes connections of this communicator
 	Addrs      []netip.AddrPort // of the process's TCP listener
 	CanShare   bool             // shared memory is possible and not switched off
 	Settings   []Setting
@@ -52,6 +53,7 @@ func (p *Peer) Append(b []byte) []byte {
 	b = append(b, p.Exchange[:]...)
 	b = append(b, p.ArenaKey[:]...)
 	b = append(b, p.SegmentKey[:]...)
+	b = append(b, p.Door[:]...)
 	b = append(b, flag(p.CanShare))
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Addrs)))
 	for _, a := range p.Addrs {
@@ -74,6 +76,7 @@ func (p *Peer) Decode(b []byte) error {
 	copy(p.Exchange[:], r.take(16))
 	copy(p.ArenaKey[:], r.take(16))
 	copy(p.SegmentKey[:], r.take(16))
+	copy(p.Door[:], r.take(16))
 	if f := r.take(1); f != nil {
 		p.CanShare = f[0] == 1
 	}
