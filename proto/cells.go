@@ -13,7 +13,7 @@ type value struct {
 	pos   uint64  // within the block
 	ranks []int32 // whose, in the order in which they were added
 	hops  int     // steps that added, each of which rounds
-	done  bool    // the sum was declared complete
+	done  int32   // rank+1 that declared the sum complete, 0: none
 }
 
 // memory is what one rank has: one line of cells in which the two buffers lie, apart or overlapping.
@@ -21,6 +21,7 @@ type memory struct {
 	op         *Op
 	cells      []*value
 	wrote      []int16 // channel+1 that wrote the element, 0: none
+	step       []int32 // by which step
 	read       []int16 // channel+1 that read it, 0: none, -1: several
 	send, recv uint64  // where the buffers start
 }
@@ -40,7 +41,7 @@ func newMemory(op *Op, inPlace bool) memory {
 		}
 	}
 	n := max(m.send+send, m.recv+recv)
-	m.cells, m.wrote, m.read = make([]*value, n), make([]int16, n), make([]int16, n)
+	m.cells, m.wrote, m.step, m.read = make([]*value, n), make([]int16, n), make([]int32, n), make([]int16, n)
 	leaves := make([]value, send)
 	own := []int32{int32(op.Rank)}
 	for b := 0; send > 0 && b < blocks(op.Func, SendBuf, op.N); b++ {
@@ -79,17 +80,25 @@ func (m *memory) load(c int, from, n uint64) ([]*value, error) {
 	return m.cells[from : from+n], nil
 }
 
-// store writes cells for a channel.
-func (m *memory) store(c int, to uint64, v []*value) error {
+// store writes cells for a step of a channel.
+func (m *memory) store(c, step int, to uint64, v []*value) error {
 	me := int16(c + 1)
 	for i := range v {
 		k := to + uint64(i)
 		if w, r := m.wrote[k], m.read[k]; w != 0 && w != me || r != 0 && r != me {
 			return fmt.Errorf("element %d is written, which another channel uses", k)
 		}
-		m.wrote[k], m.cells[k] = me, v[i]
+		m.wrote[k], m.step[k], m.cells[k] = me, int32(step), v[i]
 	}
 	return nil
+}
+
+// writer names the step that wrote a cell.
+func (m *memory) writer(i uint64) string {
+	if m.wrote[i] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", channel %d, step %d", m.wrote[i]-1, m.step[i])
 }
 
 // leftovers says which port still holds a slice.

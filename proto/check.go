@@ -8,17 +8,18 @@ import (
 
 // Shape is a small instance for which plans are checked.
 type Shape struct {
-	Count   uint64 // elements of a block; the V forms deal out uneven shares of this size, empty ones among them
+	Count   uint64 // elements of a block; the V forms deal out uneven shares of up to this size
 	Slice   uint64 // elements of a slice
 	Slots   int    // slots of every port; 0: as many as the plans say they need
 	InPlace bool   // the in-place form of the function, where it has one
+	Holes   bool   // some shares of the V forms are empty
 }
 
 // Shapes are what Check takes when it is given none: chunks of unequal length and several slices, apart and in place; chunks of
 // so many slices that every port fills up; less than an element for each chunk; and no element at all.
 func Shapes(k Key) []Shape {
 	parts := uint64(k.N * k.Channels)
-	return []Shape{{Count: 2*parts + parts/2 + 1, Slice: 1}, {Count: 5 * parts, Slice: 2, InPlace: true},
+	return []Shape{{Count: 2*parts + parts/2 + 1, Slice: 1}, {Count: 5 * parts, Slice: 2, InPlace: true, Holes: true},
 		{Count: 12*parts + parts/2 + 1, Slice: 1}, {Count: 1, Slice: 4}, {Slice: 1}}
 }
 
@@ -85,8 +86,14 @@ func (s Shape) op(k Key, rank int) Op {
 	return op
 }
 
-// share is an uneven count for the V forms: between nothing and Count.
-func (s Shape) share(from, to int) uint64 { return s.Count * uint64((3*from+5*to)%4) / 3 }
+// share is an uneven count for the V forms, up to Count.
+func (s Shape) share(from, to int) uint64 {
+	quarters := uint64((3*from + 5*to) % 4)
+	if !s.Holes {
+		quarters++
+	}
+	return s.Count * quarters / 4
+}
 
 // verify compares what every rank has with what the function defines.
 func (m *machine) verify() error {
@@ -101,14 +108,14 @@ func (m *machine) verify() error {
 				}
 				at := rk.recv + e.lo + i
 				if err := m.wanted(rk.op, b, i, rk.cells[at]); err != nil {
-					return fmt.Errorf("rank %d: element %d of block %d of the result %w", r, i, b, err)
+					return fmt.Errorf("rank %d%s: element %d of block %d of the result %w", r, rk.writer(at), i, b, err)
 				}
 				rk.wrote[at] = 0
 			}
 		}
 		for i, w := range rk.wrote {
 			if w != 0 {
-				return fmt.Errorf("rank %d: channel %d wrote to element %d, which is no result", r, w-1, i)
+				return fmt.Errorf("rank %d%s: element %d is no result", r, rk.writer(uint64(i)), i)
 			}
 		}
 	}
@@ -139,16 +146,20 @@ func (m *machine) wanted(op *Op, block int, pos uint64, v *value) error {
 	return nil
 }
 
-// wantedSum looks at contributions and their order: 0..N-1 in one step where the algorithm is reproducible, around the ring else.
+// wantedSum looks at contributions and their order: 0..N-1 in one step where the algorithm is reproducible, else around the ring
+// to the rank that completes the sum.
 func (m *machine) wantedSum(n int, v *value) error {
 	if len(v.ranks) != n {
 		return fmt.Errorf("has the contributions of ranks %v, wanted are all %d", v.ranks, n)
 	}
-	if !v.done {
+	if v.done == 0 {
 		return fmt.Errorf("was not declared complete: its mean was not divided")
 	}
 	if m.plans[0].Algo.Reproducible() && (v.ranks[0] != 0 || v.hops > 1) {
 		return fmt.Errorf("was summed in the order %v with %d roundings, wanted are ranks in order and one rounding", v.ranks, v.hops)
+	}
+	if !m.plans[0].Algo.Reproducible() && v.ranks[n-1] != v.done-1 {
+		return fmt.Errorf("was summed in the order %v and completed by rank %d, which adds its own last", v.ranks, v.done-1)
 	}
 	for i := 1; i < n; i++ {
 		if int(v.ranks[i]) != (int(v.ranks[i-1])+1)%n {

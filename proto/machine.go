@@ -42,65 +42,6 @@ type supply struct {
 	in   *queue
 }
 
-type portKey struct {
-	writer, reader int32 // reader is -1 for a port that all read
-	channel        int32
-}
-
-// queue is a port: the values of all slices so far, where each slice ends, and how many each reader has taken.
-type queue struct {
-	vals  []*value
-	ends  []int
-	taken []int // by rank, or one entry where there is one reader
-	one   int   // the only reader, -1: all but the writer
-	low   int   // no reader has taken fewer
-}
-
-func (q *queue) reads(rank int) *int {
-	if q.one >= 0 {
-		return &q.taken[0]
-	}
-	return &q.taken[rank]
-}
-
-// behind is the reader that has taken the fewest slices.
-func (q *queue) behind() (reader, taken int) {
-	if q.one >= 0 {
-		return q.one, q.taken[0]
-	}
-	for r, n := range q.taken {
-		if n < q.taken[reader] {
-			reader = r
-		}
-	}
-	return reader, q.taken[reader]
-}
-
-// full reports whether slots slices wait for a reader.
-func (q *queue) full(slots int) bool {
-	if len(q.ends)-q.low >= slots {
-		_, q.low = q.behind()
-	}
-	return len(q.ends)-q.low >= slots
-}
-
-func (q *queue) push(v []*value) {
-	q.vals = append(q.vals, v...)
-	q.ends = append(q.ends, len(q.vals))
-}
-
-// pop takes the next slice for a reader.
-func (q *queue) pop(rank int) []*value {
-	i := q.reads(rank)
-	lo := 0
-	if *i > 0 {
-		lo = q.ends[*i-1]
-	}
-	v := q.vals[lo:q.ends[*i]]
-	*i++
-	return v
-}
-
 func newMachine(plans []*Plan, s Shape) *machine {
 	m := &machine{plans: plans, shape: s, slots: s.Slots, ports: map[portKey]*queue{}, seen: make([]int32, len(plans))}
 	if s.Slots == 0 {
@@ -205,7 +146,7 @@ func (m *machine) work(r, c int) (moved bool, err error) {
 			if peer, _ := m.waits(r, d); peer >= 0 {
 				return moved, nil
 			}
-			if err := m.step(r, c, d, uint64(i)); err != nil {
+			if err := m.step(r, c, p.at, uint64(i)); err != nil {
 				ref := d.Range()
 				return moved, fmt.Errorf("rank %d, channel %d, step %d, slice %d of part %d/%d of block %d: %w",
 					r, c, p.at, i, ref.Part, ref.Parts, ref.Block, err)
@@ -231,8 +172,9 @@ func (m *machine) waits(r int, d *todo) (peer int, what string) {
 }
 
 // step moves one slice.
-func (m *machine) step(r, c int, d *todo, slice uint64) error {
+func (m *machine) step(r, c, at int, slice uint64) error {
 	rk := &m.ranks[r]
+	d := &rk.channels[c].steps[at]
 	lo := slice * m.shape.Slice
 	n := min(d.n-lo, m.shape.Slice)
 	out, err := m.inputs(rk, c, d, lo, n)
@@ -245,7 +187,7 @@ func (m *machine) step(r, c int, d *todo, slice uint64) error {
 	if d.Dst.Buf == NoBuf {
 		return nil
 	}
-	return rk.store(c, d.dst+lo, out)
+	return rk.store(c, at, d.dst+lo, out)
 }
 
 // inputs takes a slice from each source and adds them up, element by element.
@@ -271,9 +213,12 @@ func (m *machine) inputs(rk *rankState, c int, d *todo, lo, n uint64) ([]*value,
 		return sum, nil
 	}
 	for i := range n {
-		v, err := m.sum(sum[i:], n, len(d.src), d.Last)
+		v, err := m.sum(sum[i:], n, len(d.src))
 		if err != nil {
 			return nil, err
+		}
+		if d.Last {
+			v.done = int32(rk.op.Rank) + 1
 		}
 		sum[i] = v
 	}
@@ -281,9 +226,9 @@ func (m *machine) inputs(rk *rankState, c int, d *todo, lo, n uint64) ([]*value,
 }
 
 // sum adds up one element of each of k sources, which lie n apart.
-func (m *machine) sum(in []*value, n uint64, k int, last bool) (*value, error) {
+func (m *machine) sum(in []*value, n uint64, k int) (*value, error) {
 	m.sums++
-	v := &value{block: in[0].block, pos: in[0].pos, done: last, hops: -1}
+	v := &value{block: in[0].block, pos: in[0].pos, hops: -1}
 	if k == 1 {
 		v.ranks = in[0].ranks
 	} else {
@@ -294,7 +239,7 @@ func (m *machine) sum(in []*value, n uint64, k int, last bool) (*value, error) {
 		if a.block != v.block || a.pos != v.pos {
 			return nil, fmt.Errorf("element %d of block %d is added to element %d of block %d", a.pos, a.block, v.pos, v.block)
 		}
-		if a.done {
+		if a.done != 0 {
 			return nil, fmt.Errorf("a sum that was complete is added to, or completed again")
 		}
 		v.hops = max(v.hops, a.hops)

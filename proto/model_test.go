@@ -30,7 +30,8 @@ type call struct {
 }
 
 func (c *call) String() string {
-	return fmt.Sprintf("%+v, %s %s, count %d, slices of %d bytes, %d slots, in place %v", c.key, c.typ, c.red, c.count, c.slice, c.slots, c.inPlace)
+	return fmt.Sprintf("%+v, %s %s, count %d, slices of %d bytes, %d slots, in place %v",
+		c.key, c.typ, c.red, c.count, c.slice, c.slots, c.inPlace)
 }
 
 // prepare gives every rank random contributions, between guards.
