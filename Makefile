@@ -33,7 +33,7 @@ SHIM_SRC  := $(wildcard capi/shim/*.c)
 SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 
 .DEFAULT_GOAL := all
-.PHONY: all shim core tool deps run test check ci bench race asan clean install help headers
+.PHONY: all shim core tool deps run test check ci bench race asan clean install help
 
 all: shim core tool ## build the libraries and the tool
 
@@ -60,6 +60,57 @@ core: ## build the Go core; go build itself knows what is up to date
 tool: ## build the tool, build/bin/hccl
 	@mkdir -p $(BIN)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -o $(BIN)/hccl ./cmd/hccl
+
+# ---- Running and testing ----
+
+deps: ## install missing Debian packages (as root), or say which are missing
+	@CC="$(CC)" GO="$(GO)" sh .ci/deps
+
+run: deps all ## a checked all-reduce sweep over 4 processes, through the public C interface
+	$(BIN)/hccl perf all_reduce -b 8 -e 64M -f 2 --ranks 4 -c 1
+
+test: deps all ## all tests; ends with go test's and unittest's own lines
+	$(GO) vet ./...
+	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" CXX="$(CXX)" $(GO) test -count=1 -timeout 15m ./...
+	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" $(PYTHON) -m unittest discover
+
+check: all ## format, vet, house rules and short unit tests: before each commit, under a minute
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) test -short -timeout 2m ./...
+
+ci: check test asan race ## what the machine that watches the repository runs
+
+bench: deps all ## all-reduce beside Open MPI (Debian: openmpi-bin, libopenmpi-dev)
+	$(PYTHON) bench/compare.py
+
+race: ## unit tests under the race detector
+	$(GO) test -race -short -timeout 15m ./...
+
+# The shim is built with the sanitizers and the tests of its interface run against it; the C of the core has test programs of its
+# own, which other packages' tests build with sanitizers by themselves, and which run here as well.
+SANITIZE  := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+asan: ## the C parts under the address and undefined-behaviour sanitizers
+	$(MAKE) shim BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)"
+	HCCL_LIB="$(abspath $(BUILD))/asan/lib" HCCL_CFLAGS="$(SANITIZE)" CC="$(CC)" CXX="$(CXX)" \
+	  $(GO) test -count=1 -timeout 10m -run 'Programs|Core|Relative' ./tests/c/abi/run
+	$(CC) $(SANITIZE) -std=c11 -Idevice/host device/host/testdata/check.c device/host/*.c -o $(BUILD)/asan/kernels -lm
+	$(BUILD)/asan/kernels
+	$(GO) test -count=1 -timeout 10m ./shm/fast ./core/boot
+
+# ---- Installing ----
+
+install: all ## install libraries, headers, tool, pkg-config and CMake files (PREFIX, LIBDIR, DESTDIR)
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/hccl $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(LIB)/libnccl.so.2 $(LIB)/libhccl_core.so $(DESTDIR)$(LIBDIR)
+	ln -sf libnccl.so.2 $(DESTDIR)$(LIBDIR)/libnccl.so
+	ln -sf libnccl.so.2 $(DESTDIR)$(LIBDIR)/libhccl_compat.so
+	install -m 644 include/nccl.h include/hccl_compat.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 755 $(BIN)/hccl $(DESTDIR)$(PREFIX)/bin
+	for f in nccl.pc hccl.pc; do $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/pkgconfig/$$f || exit 1; done
+	for f in hcclConfig.cmake hcclConfigVersion.cmake; do $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/cmake/hccl/$$f || exit 1; done
+
+FILL := sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIBDIR@|$(LIBDIR)|g; s|@INCLUDEDIR@|$(INCLUDEDIR)|g; s|@VERSION@|$(VERSION)|g; s|@ABI@|$(ABI)|g'
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
