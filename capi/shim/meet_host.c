@@ -200,8 +200,8 @@ int hccl_meet_listen(uint16_t* port, char* err, size_t errlen) {
   }
   if (fd >= 0) *port = bound_port(fd);
   else if (low)
-    snprintf(err, errlen, "no port of HCCL_PORT_RANGE=%u-%u can be listened at (%s); each process needs one, and the maker of an id one "
-             "more: widen the range", low, high, strerror(errno));
+    snprintf(err, errlen, "no port of HCCL_PORT_RANGE=%u-%u can be listened at (%s); each process needs one, and the maker of an id "
+             "one more: widen the range", low, high, strerror(errno));
   else snprintf(err, errlen, "cannot listen for the other ranks: %s", strerror(errno));
   return fd;
 }

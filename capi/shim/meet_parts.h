@@ -1,5 +1,6 @@
-// What the parts of the root know of each other: meet.c (ids, fork), meet_serve.c (the thread), meet_conn.c (connections), meet_roll.c (the roll call),
-// meet_host.c (addresses, ports, random bytes). All state is guarded by hccl_meet_mu, which the thread gives up only in poll().
+// What the parts of the root know of each other: meet.c (ids, fork), meet_serve.c (the thread), meet_conn.c (connections),
+// meet_roll.c (the roll call), meet_host.c (addresses, ports, random bytes). All state is guarded by hccl_meet_mu, which the thread
+// gives up only in poll().
 #ifndef HCCL_MEET_PARTS_H
 #define HCCL_MEET_PARTS_H
 #include <pthread.h>
@@ -11,7 +12,7 @@
 #include "sha256.h"
 
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 }; // of ncclResult_t
-enum { WINDOW = 1 << 16 };                                                      // numbers of which a root remembers whether they were used
+enum { WINDOW = 1 << 16 }; // numbers of which a root remembers whether they were used
 enum { MAX_HELLO = HCCL_HELLO_SIZE + HCCL_MAX_LIBRARY + HCCL_MAX_CONTACT + HCCL_MAC_SIZE };
 
 // What forked children and the maker share: which ids exist and which were used up.

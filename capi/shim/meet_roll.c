@@ -205,8 +205,8 @@ static void other_version(struct conn* c, struct roll* l) {
   memcpy(library, c->in + HCCL_HELLO_SIZE, get16(c->in + HCCL_HELLO_LIBRARY));
   for (char* p = library; *p; p++)
     if (*p < ' ' || *p > '~') *p = '?';
-  snprintf(text, sizeof text, "rank %u speaks wire version %u (%s), the maker of the id speaks %d (%s): use one library in all ranks", c->rank,
-           get16(c->in + HCCL_HELLO_VERSION), library, HCCL_WIRE_VERSION, hccl_meet_library());
+  snprintf(text, sizeof text, "rank %u speaks wire version %u (%s), the maker of the id speaks %d (%s): use one library in all ranks",
+           c->rank, get16(c->in + HCCL_HELLO_VERSION), library, HCCL_WIRE_VERSION, hccl_meet_library());
   refuse(c, l, HCCL_WHY_VERSION, text);
 }
 

@@ -1,7 +1,7 @@
 // Package boot is how the ranks of a communicator meet: the roll call under a unique id, and the first exchange of what each rank
 // wants the others to know.
 //
-//	Meet ── rollcall.go ──> the maker of the id (C, capi/shim/meet*.c; layouts in capi/shim/meet.h)
+//	Meet ── rollcall.go ──> the maker of the id: C, capi/shim/meet*.c, with the layouts in meet.h
 //	     └─ rounds.go ────> ranks r+1, r+2, r+4, ...: an all-gather in log2(n) rounds over connections of their own
 //	Service (service.go, inbox.go, dial.go): one listener per process, for these rounds and for every later TCP connection
 //
@@ -113,8 +113,8 @@ func Meet(id []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
 		return nil, err
 	}
 	if n < 1 || n > maxRanks || rank < 0 || rank >= n || len(mine) > MaxBlob {
-		return nil, &ArgumentError{fmt.Sprintf("rank %d of %d with %d bytes to tell: rank must be below the number of ranks (at most %d), "+
-			"and the bytes at most %d", rank, n, len(mine), maxRanks, MaxBlob)}
+		return nil, &ArgumentError{fmt.Sprintf("rank %d of %d with %d bytes to tell: the rank must be below the number of ranks "+
+			"(at most %d), and the bytes at most %d", rank, n, len(mine), maxRanks, MaxBlob)}
 	}
 	svc, err := Default()
 	if err != nil {

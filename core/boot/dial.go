@@ -24,6 +24,7 @@ type dialing struct {
 	welcome []byte  // what the service must answer
 	retry   time.Time
 	why     []string
+	refused time.Time // since when every address refuses, or the service hangs up at our proof; zero: it does not
 }
 
 func (d *dialing) close() {
@@ -74,6 +75,11 @@ func (d *dialing) again(err error) error {
 	if d.race != nil {
 		d.why = d.race.why
 	}
+	if no := d.s != nil || d.race.none == len(d.addrs); !no {
+		d.refused = time.Time{}
+	} else if d.refused.IsZero() {
+		d.refused = time.Now()
+	}
 	d.close()
 	d.race, d.s = nil, nil
 	d.retry = time.Now().Add(retryMost / 4)
@@ -111,8 +117,11 @@ func (d *dialing) finish() (*stream, error) {
 	return nil, nil
 }
 
+const refusedLong = 2 * time.Second
+
 // Dial connects to the Service that listens at addrs, for the inbox of key there, and tells it from and purpose. It tries again
-// until lim ends it. The descriptor is non-blocking and the caller's; the other end has proved that it knows secret.
+// until lim ends it, or until the other end, which listened when it gave its addresses away, has refused for two seconds. The
+// descriptor is non-blocking and the caller's; the other end has proved that it knows secret.
 func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint8, lim Limit) (fd int, err error) {
 	d := &dialing{addrs: addrs, key: key, secret: secret, from: from, purpose: purpose}
 	defer d.close()
@@ -121,8 +130,11 @@ func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint
 		if s != nil {
 			return s.fd, nil
 		}
+		if last != nil && !d.refused.IsZero() && time.Since(d.refused) > refusedLong {
+			return -1, &SilentError{-1, "refuses connections at " + d.reasons(last), true}
+		}
 		if err := lim.check(); err == errDeadline {
-			return -1, &SilentError{-1, "cannot be reached at " + d.reasons(last)}
+			return -1, &SilentError{-1, "cannot be reached at " + d.reasons(last), false}
 		} else if err != nil {
 			return -1, err
 		}

@@ -118,6 +118,7 @@ func (e *RankError) Result() int { return remoteError }
 type SilentError struct {
 	Rank int
 	Text string // what it did not do
+	Gone bool   // it refuses, so its process has ended or wants no more
 }
 
 func (e *SilentError) Error() string {
@@ -128,7 +129,12 @@ func (e *SilentError) Error() string {
 }
 
 // Result is the ncclResult_t of the error.
-func (e *SilentError) Result() int { return timeout }
+func (e *SilentError) Result() int {
+	if e.Gone {
+		return remoteError
+	}
+	return timeout
+}
 
 // UnreachableError is a maker of the id that cannot be reached at any of its addresses.
 type UnreachableError struct {
@@ -146,7 +152,8 @@ func (e *UnreachableError) Error() string {
 		fmt.Fprintf(&b, "%v (%s)", a, e.Why[i])
 	}
 	if e.Fixed {
-		return fmt.Sprintf("root at %s not reachable: rank 0 must listen there, see whether it runs on that host and calls init", b.String())
+		return fmt.Sprintf("root at %s not reachable: rank 0 must listen there, see whether it runs on that host and calls init",
+			b.String())
 	}
 	return fmt.Sprintf("root at %s not reachable: the process that made the id must live until all ranks have met, and "+
 		"NCCL_SOCKET_IFNAME must choose interfaces that lead to this host", b.String())

@@ -168,7 +168,9 @@ func TestShimChoosesTheSameAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []Settings{{}, {Family: "AF_INET"}, {Family: "AF_INET6"}, {Interfaces: "=lo"}, {Interfaces: "^lo"}, {Interfaces: names[len(names)-1]}} {
+	last := names[len(names)-1]
+	rules := []Settings{{}, {Family: "AF_INET"}, {Family: "AF_INET6"}, {Interfaces: "=lo"}, {Interfaces: "^lo"}, {Interfaces: last}}
+	for _, s := range rules {
 		want, err := chooseAddrs(s, all, names)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +213,8 @@ func TestPortRange(t *testing.T) {
 	if text := newMaker(t, rule).ask("new"); !strings.HasPrefix(text, "error 2") || !strings.Contains(text, "widen the range") {
 		t.Errorf("no port is left: %s", text)
 	}
-	if _, err := (&Service{}).listen(Settings{Ports: rule[len("HCCL_PORT_RANGE="):]}); err == nil || !strings.Contains(err.Error(), "widen") {
+	_, err := (&Service{}).listen(Settings{Ports: rule[len("HCCL_PORT_RANGE="):]})
+	if err == nil || !strings.Contains(err.Error(), "widen") {
 		t.Errorf("no port is left: %v", err)
 	}
 	for _, bad := range []string{"5", "9-3", "a-b", "0-10", "1-70000", "1-2x"} {

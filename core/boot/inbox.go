@@ -115,7 +115,7 @@ func (b *Inbox) Accept(purpose uint8, from int, lim Limit) (fd int, err error) {
 
 func acceptLimit(err error, from int) error {
 	if err == errDeadline {
-		return &SilentError{from, "did not connect"}
+		return &SilentError{from, "did not connect before the limit passed", false}
 	}
 	return err
 }

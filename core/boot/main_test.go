@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	rootProgram = build(dir, "root", "testdata/root/root.c", "meet.c", "meet_serve.c", "meet_conn.c", "meet_roll.c", "meet_host.c", "sha256.c")
+	rootProgram = build(dir, "root", "testdata/root/root.c", "meet.c", "meet_serve.c", "meet_conn.c", "meet_roll.c", "meet_host.c",
+		"sha256.c")
 	shaProgram = build(dir, "sha", "testdata/sha/sha.c", "sha256.c")
 	code := m.Run()
 	os.RemoveAll(dir)

@@ -82,8 +82,8 @@ func (r *race) pollFds(fds []unix.PollFd) []unix.PollFd {
 	return fds
 }
 
-// turn goes on with those whose descriptors are ready, and returns the winner, which address it is and its greeting once there is one.
-// The others are closed then. An error ends the race.
+// turn goes on with those whose descriptors are ready, and returns the winner, which address it is and its greeting once
+// there is one. The others are closed then. An error ends the race.
 func (r *race) turn() (won *stream, at int, greeting []byte, err error) {
 	for i := range r.runs {
 		s := &r.runs[i]

@@ -17,12 +17,6 @@ import (
 // fails tells everyone it is connected to why, and they pass it on: log2(n) hops reach all.
 
 const (
-	frameSize, frameMagicValue = 16, 0x4d52464e
-	frameMagic, frameKind      = 0, 4
-	frameLength, frameArg      = 8, 12 // arg: how many blocks, or the rank that failed
-	frameBlocks, frameFail     = 1, 2
-	maxText                    = 512
-
 	purposeMeet = 0 // other purposes are free for others
 
 	lostAfter  = time.Second            // a partner that refuses for so long has gone: it was there when the roll call ended
@@ -30,18 +24,6 @@ const (
 	tellAbort  = 50 * time.Millisecond
 	lastChance = 2 * time.Second // for the exchange, when the last rank came just before the limit
 )
-
-// link is a connection to a neighbour in one round.
-type link struct {
-	peer   int
-	dial   *dialing // until it is made; nil for the incoming
-	s      *stream  // nil: not there yet
-	sent   bool     // outgoing: the blocks are on their way
-	blocks []byte   // incoming: what came, nil: nothing yet
-	count  int
-	ended  bool // the other end has closed, in order
-	told   bool // it knows that this rank has failed
-}
 
 type rounds struct {
 	*meeting
@@ -140,11 +122,12 @@ func (x *rounds) limit() error {
 	}
 	if k := bits.Len(uint(len(x.held))) - 1; len(x.held) < x.n {
 		return &SilentError{x.in[k].peer, fmt.Sprintf("came to the roll call, but did not send what it has to say to rank %d "+
-			"before the limit passed", x.rank)}
+			"before the limit passed", x.rank), false}
 	}
 	for _, l := range x.out {
 		if !l.sent || l.s.out != nil {
-			return &SilentError{l.peer, fmt.Sprintf("came to the roll call, but did not take what rank %d has to say before the limit passed", x.rank)}
+			return &SilentError{l.peer, fmt.Sprintf("came to the roll call, but did not take what rank %d has to say "+
+				"before the limit passed", x.rank), false}
 		}
 	}
 	return nil
@@ -225,14 +208,6 @@ func (x *rounds) blocks(k int) []byte {
 // due is how many blocks are sent in round k.
 func (x *rounds) due(k int) int { return min(1<<k, x.n-1<<k) }
 
-func frame(kind, arg int) []byte {
-	b := make([]byte, frameSize)
-	le.PutUint32(b[frameMagic:], frameMagicValue)
-	le.PutUint32(b[frameKind:], uint32(kind))
-	le.PutUint32(b[frameArg:], uint32(arg))
-	return b
-}
-
 func (x *rounds) most(l *link) int {
 	for k := range x.in {
 		if x.in[k] == l {
@@ -240,58 +215,6 @@ func (x *rounds) most(l *link) int {
 		}
 	}
 	return maxText
-}
-
-func (l *link) gone() error {
-	return &RankError{l.peer, fmt.Sprintf("rank %d went away while the ranks told each other of themselves", l.peer)}
-}
-
-// read takes a frame of at most payload bytes, if a whole one is there.
-func (l *link) read(payload int) error {
-	for l.s != nil && !l.ended {
-		want := frameSize
-		if len(l.s.in) >= frameSize {
-			n := int(le.Uint32(l.s.in[frameLength:]))
-			if le.Uint32(l.s.in) != frameMagicValue || n > payload {
-				return l.garbage()
-			}
-			want += n
-		}
-		end := l.s.fill(want)
-		switch {
-		case len(l.s.in) == want && (want > frameSize || le.Uint32(l.s.in[frameLength:]) == 0):
-			if err := l.take(l.s.in); err != nil {
-				return err
-			}
-			l.s.in = nil
-		case len(l.s.in) == frameSize && want == frameSize: // the head tells how much more to read
-		case end == nil:
-			return nil
-		case l.dial == nil && l.blocks == nil:
-			return l.gone()
-		default:
-			l.ended = true
-		}
-	}
-	return nil
-}
-
-func (l *link) take(b []byte) error {
-	arg, payload := int(le.Uint32(b[frameArg:])), b[frameSize:]
-	switch le.Uint32(b[frameKind:]) {
-	case frameFail:
-		return &RankError{arg, string(payload)}
-	case frameBlocks:
-		if l.dial == nil && l.blocks == nil {
-			l.blocks, l.count = payload, arg
-			return nil
-		}
-	}
-	return l.garbage()
-}
-
-func (l *link) garbage() error {
-	return &RankError{l.peer, fmt.Sprintf("rank %d sent something else than this library would", l.peer)}
 }
 
 // collect adds the blocks whose turn it is.
