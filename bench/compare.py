@@ -47,7 +47,7 @@ def build(folder, mpicc):
     """Compiles both programs; returns their paths, None for a side that cannot be."""
     os.makedirs(folder, exist_ok=True)
     method = [os.path.join(HERE, "method.c"), "-std=c11", "-O2", "-Wall", "-Wextra"]
-    lib = os.path.join(ROOT, "build", "lib")
+    lib = os.path.abspath(os.environ.get("HCCL_LIB", os.path.join(ROOT, "build", "lib")))
     ours, theirs = os.path.join(folder, "bench_hccl"), os.path.join(folder, "bench_mpi")
     cc = os.environ.get("CC", "cc").split()
     subprocess.run([*cc, os.path.join(HERE, "side_hccl.c"), *method, "-I", os.path.join(ROOT, "include"), "-L", lib,

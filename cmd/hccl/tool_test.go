@@ -47,10 +47,14 @@ func hccl(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), text.String(), status
 }
 
-// library is the one that was built, or the test is skipped.
+// library is the one that was built (HCCL_LIB names another folder), or the test is skipped.
 func library(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../../build/lib/libnccl.so.2")
+	folder := os.Getenv("HCCL_LIB")
+	if folder == "" {
+		folder = "../../build/lib"
+	}
+	path, err := filepath.Abs(filepath.Join(folder, "libnccl.so.2"))
 	if err == nil {
 		_, err = os.Stat(path)
 	}
