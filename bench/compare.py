@@ -130,6 +130,9 @@ def main():
         mpicc = None
         print("# Open MPI is not here, so that only our side runs: apt-get install openmpi-bin libopenmpi-dev")
     ours, theirs = build(os.path.join(ROOT, "build", "bench"), mpicc)
+    busy = os.getloadavg()[0]
+    if busy > 0.5:
+        print(f"# the machine is busy (load {busy:.1f}): these figures are not those of a quiet one")
     for ranks in map(int, args.ranks.split(",")):
         args.ranks = ranks
         sides = [Side("ours", [ours], args)]
