@@ -78,7 +78,7 @@ func ParseAlgos(text string) (Algos, error) {
 	return a, nil
 }
 
-// parse reads one part: a list for one function, or for all that no other part names.
+// parse reads one part: a list for one function or for all. A later part overrides an earlier one.
 func (a *Algos) parse(part string) error {
 	name, list, one := strings.Cut(part, ":")
 	if !one {

@@ -24,7 +24,7 @@ type Choice struct {
 	Ignored  bool   // Setting.Algos had nothing that fits and was not an order
 }
 
-// Sizes of the rule, in bytes. They were chosen by measurement on a host; see the benchmark of package core.
+// Sizes of the rule, in bytes.
 const (
 	oneShotMax  = 32 << 10  // of a vector: below it every rank reads all of every other
 	sliceMin    = 8 << 10   // shorter slices cost more in steps than they hide

@@ -43,7 +43,12 @@ func (op *Op) validCounts() error {
 		if err := op.validShares("send", op.SendCounts, op.SendDispls, limit); err != nil {
 			return err
 		}
-		return op.validShares("receive", op.RecvCounts, op.RecvDispls, limit)
+		if err := op.validShares("receive", op.RecvCounts, op.RecvDispls, limit); err != nil {
+			return err
+		}
+		if s, r := op.SendCounts[op.Rank], op.RecvCounts[op.Rank]; s != r {
+			return fmt.Errorf("%s: rank %d sends itself %d elements and receives %d from itself", op.Func, op.Rank, s, r)
+		}
 	case coll.AllGatherV, coll.ReduceScatterV:
 		return op.validShares("receive", op.RecvCounts, op.RecvDispls, limit)
 	}

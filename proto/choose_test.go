@@ -1,0 +1,147 @@
+package proto
+
+import (
+	"strings"
+	"testing"
+
+	"hccl.dev/hccl/internal/coll"
+)
+
+func algos(t *testing.T, text string) Algos {
+	t.Helper()
+	a, err := ParseAlgos(text)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return a
+}
+
+func TestChoose(t *testing.T) {
+	small := Op{Func: coll.AllReduce, Type: coll.Float32, N: 4, Count: 100}
+	large := Op{Func: coll.AllReduce, Type: coll.Float32, N: 4, Count: 1 << 20}
+	mean := Op{Func: coll.AllReduce, Type: coll.Int32, Red: coll.Avg, N: 4, Count: 1 << 20}
+	gather := Op{Func: coll.AllGather, Type: coll.Float32, N: 4, Count: 1 << 20}
+	pairs := Op{Func: coll.AlltoAll, Type: coll.Float32, N: 4, Count: 1 << 20}
+	for _, c := range []struct {
+		name    string
+		set     Setting
+		list    string
+		op      Op
+		algo    Algo
+		ignored bool
+		fails   string // part of the error
+	}{
+		{"small", Setting{}, "", small, OneShot, false, ""},
+		{"large", Setting{}, "", large, TwoShot, false, ""},
+		{"no sum", Setting{}, "", gather, OneShot, false, ""},
+		{"ring", Setting{Forced: true}, "ring", large, Ring, false, ""},
+		{"upper case, with one we lack", Setting{Forced: true}, "RING,Tree", large, Ring, false, ""},
+		{"direct, small", Setting{Forced: true}, "direct", small, OneShot, false, ""},
+		{"direct, large", Setting{Forced: true}, "direct", large, TwoShot, false, ""},
+		{"oneshot, large", Setting{Forced: true}, "oneshot", large, OneShot, false, ""},
+		{"twoshot, small", Setting{Forced: true}, "twoshot", small, TwoShot, false, ""},
+		{"all but tree", Setting{Forced: true}, "^tree", large, TwoShot, false, ""},
+		{"all but direct", Setting{Forced: true}, "^direct", large, Ring, false, ""},
+		{"tree, forced", Setting{Forced: true}, "tree", large, 0, false, "ring, direct, oneshot and twoshot"},
+		{"tree, not forced", Setting{}, "tree", large, TwoShot, true, ""},
+		{"ring for a mean of integers, forced", Setting{Forced: true}, "ring", mean, 0, false, "overflow"},
+		{"ring for a mean of integers, not forced", Setting{}, "ring", mean, TwoShot, true, ""},
+		{"ring for all-to-all, forced", Setting{Forced: true}, "ring", pairs, 0, false, "no ring form"},
+		{"ring in reproducible mode, forced", Setting{Forced: true, Reproducible: true}, "ring", large, 0, false, "reproducible"},
+		{"ring in reproducible mode, not forced", Setting{Reproducible: true}, "ring", large, TwoShot, true, ""},
+		{"ring without a sum in reproducible mode", Setting{Forced: true, Reproducible: true}, "ring", gather, Ring, false, ""},
+		{"for this function", Setting{Forced: true}, "allreduce:ring;broadcast:direct", large, Ring, false, ""},
+		{"for another function", Setting{Forced: true}, "broadcast:ring", large, TwoShot, false, ""},
+	} {
+		c.set.Algos = algos(t, c.list)
+		got, err := Choose(&c.set, &c.op)
+		switch {
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)):
+			t.Errorf("%s: %v, wanted an error with %q", c.name, err, c.fails)
+		case c.fails == "" && (err != nil || got.Algo != c.algo || got.Ignored != c.ignored):
+			t.Errorf("%s: %+v, %v, wanted %s, ignored %v", c.name, got, err, c.algo, c.ignored)
+		}
+	}
+}
+
+// TestChooseIsAlwaysBuildable: whatever is chosen can be built and fits, and its slice is usable.
+func TestChooseIsAlwaysBuildable(t *testing.T) {
+	for f := coll.Func(0); f < coll.NumFuncs; f++ {
+		if f == coll.Send || f == coll.Recv {
+			continue
+		}
+		for _, n := range []int{1, 2, 3, 64, 100} {
+			for _, count := range []uint64{0, 1, 1000, 1 << 14, 1 << 20, 1 << 33} {
+				for _, s := range []Setting{{}, {Reproducible: true}, {MinChannels: 3}, {MinChannels: 99}, {MinChannels: 4, MaxChannels: 2}} {
+					op := Op{Func: f, Type: coll.Float32, N: n, Count: count, RecvCounts: []uint64{count}}
+					c, err := Choose(&s, &op)
+					if err != nil {
+						t.Fatalf("%s, %d ranks, %d elements: %v", f, n, count, err)
+					}
+					if c.Slice < 4 || c.Channels < 1 || s.MaxChannels > 0 && c.Channels > s.MaxChannels {
+						t.Errorf("%s, %d ranks, %d elements, %+v: %+v", f, n, count, s, c)
+					}
+					if _, err := Build(Key{Func: f, Algo: c.Algo, N: n, Rank: n - 1, Channels: c.Channels}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+	}
+	if _, err := Choose(&Setting{}, &Op{Func: coll.Send, N: 2}); err == nil {
+		t.Error("a message was given an algorithm")
+	}
+}
+
+func TestChooseAllocatesNothing(t *testing.T) {
+	s := Setting{Algos: algos(t, "direct")}
+	op := Op{Func: coll.AllReduce, Type: coll.Float32, N: 4, Count: 1 << 20}
+	if n := testing.AllocsPerRun(100, func() { Choose(&s, &op) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestParseAlgos(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                    "",
+		" ; ":                 "",
+		"ring":                "ring",
+		"RING , Direct":       "ring, oneshot, twoshot",
+		"^ring":               "oneshot, twoshot, others that NCCL has",
+		"^Tree":               "ring, oneshot, twoshot",
+		"auto":                "ring, oneshot, twoshot, others that NCCL has",
+		"NVLS,collnetdirect":  "others that NCCL has",
+		"ring;allreduce:tree": "others that NCCL has",
+	} {
+		a := algos(t, text)
+		if got := a.set(coll.AllReduce); got.String() != want {
+			t.Errorf("%q means %q, wanted %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"rign", "ring,", "^", "^ring,direct,tree", "allreduce:", "sum:ring", ":", "all reduce:ring",
+		strings.Repeat("ring,", 2000)} {
+		if a, err := ParseAlgos(text); err == nil {
+			t.Errorf("%.40q was taken as %v", text, a)
+		}
+	}
+}
+
+// FuzzParseAlgos: no text panics, and what is taken leaves every function either open or with an algorithm.
+func FuzzParseAlgos(f *testing.F) {
+	for _, s := range []string{"", "ring,tree", "^Tree", "allreduce:tree;broadcast:ring", "AUTO", "^", ";;:,", "direct;reduce:^ring"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := ParseAlgos(text)
+		if err != nil {
+			if a != (Algos{}) {
+				t.Errorf("%q: an error and a value", text)
+			}
+			return
+		}
+		op := Op{Func: coll.AllReduce, Type: coll.Float32, N: 4, Count: 1 << 20}
+		if _, err := Choose(&Setting{Algos: a}, &op); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}
