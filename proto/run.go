@@ -30,8 +30,10 @@ type Run struct {
 	sources  []source     // of all steps
 	cmds     []device.Cmd // of all channels
 
-	size    uint64 // of an element
-	slice   uint64 // elements
+	base    [3]device.Ptr // of each Buffer
+	layout  layout        // what the steps' offsets were made for
+	size    uint64        // of an element
+	slice   uint64        // elements
 	partial coll.RedOp
 	scratch device.Ptr
 	err     error
@@ -43,23 +45,34 @@ type end struct {
 	in  In
 }
 
-// step is a Step whose ranges have addresses.
+// layout is what offsets depend on besides the plan and, in the V forms, the counts of the call.
+type layout struct {
+	typ     coll.DataType
+	red     coll.RedOp
+	count   uint64
+	slice   uint64
+	inPlace bool
+}
+
+// step is a Step whose ranges have places in their buffers, in bytes.
 type step struct {
 	src    []source
-	dst    device.Ptr // 0: not kept
-	n      uint64     // elements
+	dst    uint64 // in the receive buffer
+	n      uint64 // elements
 	slices uint64
 	skew   uint64
 	port   int32 // output, -1: none
 	scaled int16 // index of the source that PreMulSum scales, -1: none
 	red    coll.RedOp
+	kept   bool // dst is written
 	copies bool // one source
 	stream bool // see device.Cmd
 }
 
 type source struct {
-	base device.Ptr // of an own range
-	port int32      // -1: an own range
+	off  uint64 // of an own range in buf
+	buf  Buffer
+	port int32 // -1: an own range
 	peer int32
 }
 

@@ -92,6 +92,25 @@ func TestRunIsReused(t *testing.T) {
 	}
 }
 
+// TestRunIsRepeated: the same plan and counts again and again, with other buffers, factors and placement each time.
+func TestRunIsRepeated(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 11))
+	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllGatherV, coll.AlltoAllV} {
+		const n = 3
+		w := newWorld(n, proto.MinSlots)
+		k := proto.Key{Func: f, N: n, Channels: 2, Algo: proto.OneShot}
+		plans := plansOf(t, k)
+		for i := range 40 {
+			c := &call{key: k, typ: coll.Int32, red: coll.RedOp(5 * (i / 4 % 2)), count: 33 * uint64(1+i/20), slice: 64,
+				inPlace: rng.IntN(2) == 0 && f != coll.AlltoAllV}
+			c.prepare(rng)
+			w.start(t, c, plans, &porttest.Queue{})
+			w.drive(t, c)
+			c.verify(t)
+		}
+	}
+}
+
 // countingQueue looks at commands and does nothing.
 type countingQueue struct {
 	cmds   int

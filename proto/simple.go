@@ -93,8 +93,8 @@ func (r *Run) fill(c *channel, s *step) {
 		cmd.Init = r.scratch
 	}
 	cmd.NDst = 0
-	if s.dst != 0 {
-		cmd.Dst[0] = s.dst + device.Ptr(c.offset)
+	if s.kept {
+		cmd.Dst[0] = r.base[RecvBuf] + device.Ptr(s.dst+c.offset)
 		cmd.NDst = 1
 	}
 }
@@ -165,7 +165,7 @@ func (r *Run) submit(c *channel, s *step, index int) (bool, error) {
 func (r *Run) gather(c *channel, s *step, index int) (bool, error) {
 	for ; c.got < len(s.src); c.got++ {
 		src := &s.src[c.got]
-		p := src.base + device.Ptr(c.offset)
+		p := r.base[src.buf] + device.Ptr(src.off+c.offset)
 		if src.port >= 0 {
 			in, n, err := r.ends[src.port].in.Peek()
 			switch {

@@ -20,19 +20,28 @@ func (r *Run) Start(p *Plan, op *Op, t *Table, q device.Queue, slice uint64, tag
 			return err
 		}
 	}
-	r.err = nil
-	r.size = op.Type.Size()
-	r.slice = sliceElements(slice, r.size)
 	if need := ScratchSize(p, op, slice); need > 0 && (op.Scratch == 0 || op.ScratchLen < need) {
 		return fmt.Errorf("%s over %d ranks needs %d bytes for partial sums and has %d", op.Func, op.N, need, op.ScratchLen)
 	}
-	r.scratch = op.Scratch
-	r.queue = q
+	r.err = nil
 	if r.plan != p || r.table != t {
 		if err := r.bind(p, t); err != nil {
 			r.plan = nil
 			return err
 		}
+	}
+	if err := r.place(op, slice); err != nil {
+		return err
+	}
+	r.queue, r.scratch = q, op.Scratch
+	r.base[SendBuf], r.base[RecvBuf] = op.Send, op.Recv
+	for i := range r.cmds {
+		r.cmds[i].Scale = op.Scale
+	}
+	for i := range r.channels {
+		c := &r.channels[i]
+		c.at, c.round = 0, 0
+		c.begun, c.submitted, c.fence = false, false, device.Fence{}
 	}
 	for i := range r.ends {
 		if e := &r.ends[i]; e.out != nil {
@@ -41,7 +50,7 @@ func (r *Run) Start(p *Plan, op *Op, t *Table, q device.Queue, slice uint64, tag
 			e.in.Begin(tag)
 		}
 	}
-	return r.place(op)
+	return nil
 }
 
 // sliceElements is the number of elements of a slice of so many bytes, whole lines if it has any.
@@ -82,7 +91,7 @@ func (r *Run) bind(p *Plan, t *Table) error {
 	r.steps = resize(r.steps, p.nsteps)
 	r.sources = resize(r.sources, p.nsources)
 	r.cmds = resize(r.cmds, perChannel*len(p.Steps))
-	r.plan, r.table = p, t
+	r.plan, r.table, r.layout = p, t, layout{}
 	step, src := 0, 0
 	for c, list := range p.Steps {
 		r.channels[c].steps = r.steps[step : step+len(list)]
@@ -103,12 +112,19 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// place gives the ranges of all steps their addresses and starts every channel anew.
-func (r *Run) place(op *Op) error {
+// place gives the ranges of all steps their places, unless the last operation had the same.
+func (r *Run) place(op *Op, slice uint64) error {
+	want := layout{op.Type, op.Red, op.Count, slice, op.inPlace()}
+	if r.layout == want && op.RecvCounts == nil {
+		return nil
+	}
+	r.layout = layout{}
+	r.size = op.Type.Size()
+	r.slice = sliceElements(slice, r.size)
 	acc := device.Accumulator(op.Type, op.Red)
 	for i := range r.cmds {
 		c := &r.cmds[i]
-		c.SrcType, c.Acc, c.Scale, c.Div = op.Type, acc, op.Scale, uint64(op.N)
+		c.SrcType, c.Acc, c.Div = op.Type, acc, uint64(op.N)
 	}
 	r.partial = coll.Avg
 	if acc == op.Type { // device.Cmd: a result of the type Acc is a partial sum only where Acc is not the type of the sources
@@ -117,32 +133,35 @@ func (r *Run) place(op *Op) error {
 	stream := op.reach(RecvBuf)*r.size > streamBytes
 	for i := range r.channels {
 		c := &r.channels[i]
-		c.at, c.round, c.rounds = 0, 0, 0
-		c.begun, c.submitted, c.fence = false, false, device.Fence{}
+		c.rounds = 0
 		for k := range c.steps {
 			s := &c.steps[k]
-			if err := r.placeStep(s, &r.plan.Steps[i][k], op); err != nil {
+			if err := r.placeStep(s, &r.plan.Steps[i][k], op, want.inPlace); err != nil {
 				return err
 			}
-			s.stream = stream && s.dst != 0
+			s.stream = stream && s.kept
 			if s.slices > 0 {
 				c.rounds = max(c.rounds, s.slices+s.skew)
 			}
 		}
 	}
+	r.layout = want
 	return nil
 }
 
-func (r *Run) placeStep(s *step, from *Step, op *Op) error {
+func (r *Run) placeStep(s *step, from *Step, op *Op, inPlace bool) error {
 	unit := granule(r.size)
-	s.n = op.span(from.Range(), unit).n
 	s.skew = uint64(from.Skew)
 	s.copies = len(from.In) == 1
 	s.red = stepRed(op.Red, from.Last)
-	s.scaled, s.port, s.dst = -1, -1, 0
+	s.scaled, s.port = -1, -1
 	if from.Out.Used {
 		s.port = from.port
 	}
+	to := op.span(from.Range(), unit)
+	s.n = to.n
+	s.kept = from.Dst.Buf != NoBuf
+	s.dst = to.lo * r.size
 	for k := range from.In {
 		src := &from.In[k]
 		s.src[k] = source{port: src.port, peer: src.Port.Peer}
@@ -153,31 +172,37 @@ func (r *Run) placeStep(s *step, from *Step, op *Op) error {
 		if e.n != s.n {
 			return fmt.Errorf("%s on rank %d: a range of %d elements goes into one of %d", op.Func, op.Rank, e.n, s.n)
 		}
-		s.src[k] = source{port: -1, base: op.address(src.Local.Buf, e.lo)}
+		s.src[k] = source{port: -1, buf: src.Local.Buf, off: e.lo * r.size}
 		if op.Red == coll.PreMulSum && op.Func.Reduces() && src.Local.Buf == SendBuf {
 			s.scaled = int16(k)
 		}
 	}
-	if from.Dst.Buf != NoBuf {
-		s.dst = op.address(from.Dst.Buf, op.span(from.Dst, unit).lo)
+	if s.copies && s.scaled < 0 && s.src[0].port < 0 && inPlace && op.ownShare(from.In[0].Local, from.Dst) {
+		s.kept = false // a copy onto itself
 	}
 	r.cut(s, from.Empty)
 	return nil
 }
 
-// cut counts the slices of a step. A copy onto itself is dropped: that is the in-place form.
+// ownShare reports whether a copy from one range to the other is one onto itself when the operation is in place: the functions
+// without blocks have their vectors in one place, the others the rank's own block.
+func (op *Op) ownShare(src, dst Ref) bool {
+	if dst.Buf != RecvBuf || src.Part != dst.Part || src.Parts != dst.Parts {
+		return false
+	}
+	own := func(r Ref) bool { return blocks(op.Func, r.Buf, op.N) == 1 || int(r.Block) == op.Rank }
+	return src.Buf == RecvBuf && src == dst || src.Buf == SendBuf && own(src) && own(dst)
+}
+
+// cut counts the slices of a step. One that neither keeps its result nor passes it on has none.
 func (r *Run) cut(s *step, empty bool) {
-	if s.copies && s.scaled < 0 && s.src[0].port < 0 && s.src[0].base == s.dst {
-		s.dst = 0
-	}
 	s.slices = 0
-	if s.n > 0 {
+	switch {
+	case !s.kept && s.port < 0 && s.copies && s.src[0].port < 0:
+	case s.n > 0:
 		s.slices = (s.n-1)/r.slice + 1
-	} else if empty {
+	case empty:
 		s.slices = 1
-	}
-	if s.dst == 0 && s.port < 0 && s.src[0].port < 0 && s.copies {
-		s.slices = 0
 	}
 }
 
@@ -187,12 +212,4 @@ func stepRed(red coll.RedOp, last bool) coll.RedOp {
 		return coll.Sum
 	}
 	return red
-}
-
-func (op *Op) address(buf Buffer, element uint64) device.Ptr {
-	base := op.Recv
-	if buf == SendBuf {
-		base = op.Send
-	}
-	return base + device.Ptr(element*op.Type.Size())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/coll"
 )
 
@@ -73,31 +74,39 @@ func (op *Op) validShares(what string, counts, displs []uint64, limit uint64) er
 	return nil
 }
 
-// validOverlap allows buffers that share no byte, and the in-place form: the rank's own share lies where the result wants it.
+// validOverlap allows buffers that share no byte, and the in-place form.
 func (op *Op) validOverlap(send, recv uint64) error {
-	if send == 0 || recv == 0 || uint64(op.Send)+send <= uint64(op.Recv) || uint64(op.Recv)+recv <= uint64(op.Send) {
+	if send == 0 || recv == 0 || uint64(op.Send)+send <= uint64(op.Recv) || uint64(op.Recv)+recv <= uint64(op.Send) || op.inPlace() {
 		return nil
 	}
-	size := op.Type.Size()
-	s, r, form := uint64(op.Send), uint64(op.Recv), "send == recv"
+	form := "send == recv"
 	switch op.Func {
 	case coll.AllGather, coll.Gather, coll.AllGatherV, coll.Split:
-		r += op.block(RecvBuf, op.Rank).lo * size
 		form = "send == recv + the offset of the own rank"
 	case coll.ReduceScatter, coll.Scatter, coll.ReduceScatterV:
-		s += op.block(SendBuf, op.Rank).lo * size
 		form = "recv == send + the offset of the own rank"
 	case coll.AlltoAll, coll.AlltoAllV:
-		if op.N > 1 {
-			return fmt.Errorf("%s: the buffers overlap (send %#x, %d bytes, recv %#x, %d bytes); it has no in-place form: "+
-				"give it two buffers", op.Func, op.Send, send, op.Recv, recv)
-		}
-		s += op.block(SendBuf, 0).lo * size
-		r += op.block(RecvBuf, 0).lo * size
-	}
-	if s == r {
-		return nil
+		form = "not possible: give it two buffers"
 	}
 	return fmt.Errorf("%s on rank %d: the buffers overlap (send %#x, %d bytes, recv %#x, %d bytes) but not in place, which is %s",
 		op.Func, op.Rank, op.Send, send, op.Recv, recv, form)
+}
+
+// inPlace reports whether the rank's own share lies where the result wants it.
+func (op *Op) inPlace() bool {
+	size := op.Type.Size()
+	s, r := op.Send, op.Recv
+	switch op.Func {
+	case coll.AllGather, coll.Gather, coll.AllGatherV, coll.Split:
+		r += device.Ptr(op.block(RecvBuf, op.Rank).lo * size)
+	case coll.ReduceScatter, coll.Scatter, coll.ReduceScatterV:
+		s += device.Ptr(op.block(SendBuf, op.Rank).lo * size)
+	case coll.AlltoAll, coll.AlltoAllV:
+		if op.N > 1 {
+			return false
+		}
+		s += device.Ptr(op.block(SendBuf, 0).lo * size)
+		r += device.Ptr(op.block(RecvBuf, 0).lo * size)
+	}
+	return s == r
 }
