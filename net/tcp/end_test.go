@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/proto"
 )
 
@@ -318,8 +320,33 @@ func pour() {
 			<-d.bell
 			continue
 		}
-		copy(bytes(p, 50_000), content(1, i, 50_000))
+		copy(device.Bytes(p, 50_000), content(1, i, 50_000))
 		out.Commit(50_000)
 		i++
 	}
+}
+
+// TestFabricsComeAndGo has several threads open, use and close fabrics, so that the background starts and ends with work at hand.
+func TestFabricsComeAndGo(t *testing.T) {
+	var wait sync.WaitGroup
+	for id := range 4 {
+		wait.Go(func() {
+			for i := range 100 {
+				a, b := newNode(0, 2), newNode(1, 2)
+				a.polls, b.polls = id%2 == 0, i%2 == 0
+				x, y := pair(t)
+				if err := errors.Join(a.Add(1, x), b.Add(0, y)); err != nil {
+					t.Error(err)
+					return
+				}
+				out, in := outOf(t, a, proto.Pair, 0, 1), inOf(t, b, proto.Pair, 0, 0)
+				put(t, out, content(id, i, 5000))
+				b.until(t, "slice", func() bool { _, ok := get(t, in); return ok })
+				a.Close(hang)
+				b.until(t, "goodbye", func() bool { return b.goneErr(0) != nil })
+				b.Close(hang)
+			}
+		})
+	}
+	wait.Wait()
 }

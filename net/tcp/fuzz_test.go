@@ -1,7 +1,7 @@
 package tcp
 
 import (
-	gobytes "bytes"
+	"bytes"
 	"errors"
 	"testing"
 
@@ -34,7 +34,7 @@ func FuzzHeader(f *testing.F) {
 		if h.kind > proto.Msg || h.channel >= MaxChannels || h.length > MaxSlice {
 			t.Fatalf("accepted %+v", h)
 		}
-		if again := encoded(h); !gobytes.Equal(again[:3], b[:3]) || !gobytes.Equal(again[4:48], b[4:48]) {
+		if again := encoded(h); !bytes.Equal(again[:3], b[:3]) || !bytes.Equal(again[4:48], b[4:48]) {
 			t.Fatalf("%x became %x", b[:headerSize], again)
 		}
 	})

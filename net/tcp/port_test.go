@@ -1,7 +1,7 @@
 package tcp
 
 import (
-	gobytes "bytes"
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/proto/porttest"
 )
 
 var sizes = []int{0, 1, 7, 8, 63, 64, 1023, 1024, 1025, 4031, 4032, 4033, 4096, 4097, 65536, 100_001, MaxSlice - 1, MaxSlice}
@@ -26,6 +27,27 @@ func content(writer, number, n int) []byte {
 // odd is a small size that both ends know.
 func odd(writer, number int) int { return (number*37 + writer*101) % 300 }
 
+func TestPortsConform(t *testing.T) {
+	for name, wire := range map[string]wiring{"unix": pair, "tcp": loopback} {
+		t.Run(name, func(t *testing.T) {
+			porttest.Conformance(t, func(t *testing.T, n int) porttest.Fixture {
+				nodes := mesh(t, n, wire)
+				f := porttest.Fixture{MaxSlice: MaxSlice}
+				for _, d := range nodes {
+					d.Take()
+					f.Ports = append(f.Ports, d)
+				}
+				f.Poll = func() {
+					for _, d := range nodes {
+						d.Poll()
+					}
+				}
+				return f
+			})
+		})
+	}
+}
+
 func TestSlicesOfEverySizeArriveInOrder(t *testing.T) {
 	eachWay(t, 2, func(t *testing.T, nodes []*node) {
 		for _, kind := range []proto.Kind{proto.Pair, proto.All, proto.Msg} {
@@ -42,7 +64,7 @@ func TestSlicesOfEverySizeArriveInOrder(t *testing.T) {
 				nodes[1].until(t, "slice", func() bool {
 					nodes[0].Poll()
 					s, ok := get(t, in)
-					if ok && !gobytes.Equal(s, content(0, got, sizes[got%len(sizes)])) {
+					if ok && !bytes.Equal(s, content(0, got, sizes[got%len(sizes)])) {
 						t.Fatalf("kind %d: slice %d differs", kind, got)
 					}
 					return ok
@@ -96,7 +118,7 @@ func TestOneSliceReachesAllOthers(t *testing.T) {
 				in := inOf(t, nodes[r], proto.All, 1, 2)
 				nodes[r].until(t, "slice", func() bool {
 					s, ok := get(t, in)
-					if ok && !gobytes.Equal(s, want) {
+					if ok && !bytes.Equal(s, want) {
 						t.Fatal("content differs")
 					}
 					return ok
@@ -289,7 +311,7 @@ func (s *stream) read(t *testing.T, rounds int) bool {
 	if !ok {
 		return false
 	}
-	if !gobytes.Equal(b, content(s.him, s.got, odd(s.him, s.got))) {
+	if !bytes.Equal(b, content(s.him, s.got, odd(s.him, s.got))) {
 		t.Errorf("slice %d of rank %d differs", s.got, s.peer)
 	}
 	s.got++

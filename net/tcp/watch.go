@@ -37,21 +37,31 @@ func (w *watcher) add(f *Fabric, fd int) (ep int, id int32, err error) {
 		}
 	}
 	w.last++
+	w.fabrics[w.last] = f
 	if err := epollCtl(w.ep, unix.EPOLL_CTL_ADD, fd, unix.EPOLLONESHOT, w.last); err != nil {
-		w.stop()
+		delete(w.fabrics, w.last) // the goroutine may stay without a fabric; the next one's end ends it
 		return 0, 0, fmt.Errorf("cannot watch a communicator's connections: %w", err)
 	}
-	w.fabrics[w.last] = f
 	return w.ep, w.last, nil
 }
 
-// remove forgets the fabric. The background may be about to read for it: the fabric's rx baton is closed by then.
+// remove forgets the fabric, whose rx baton is closed. The last one's end ends the goroutine: Close waits for it, and it may be
+// waiting for mu.
 func (w *watcher) remove(id int32, fd int) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	_ = epollCtl(w.ep, unix.EPOLL_CTL_DEL, fd, 0, id)
 	delete(w.fabrics, id)
-	w.stop()
+	var unused *os.File
+	if len(w.fabrics) == 0 {
+		if FDs != nil {
+			FDs.Closed(w.ep)
+		}
+		unused, w.file = w.file, nil
+	}
+	w.mu.Unlock()
+	if unused != nil {
+		_ = unused.Close()
+	}
 }
 
 // start begins the goroutine. w.mu is held.
@@ -71,18 +81,6 @@ func (w *watcher) start() error {
 	w.ep, w.file, w.fabrics = ep, file, map[int32]*Fabric{}
 	go w.run(raw)
 	return nil
-}
-
-// stop ends the goroutine when no fabric is left. w.mu is held.
-func (w *watcher) stop() {
-	if len(w.fabrics) > 0 {
-		return
-	}
-	if FDs != nil {
-		FDs.Closed(w.ep)
-	}
-	_ = w.file.Close()
-	w.file, w.fabrics = nil, nil
 }
 
 func (w *watcher) run(raw syscall.RawConn) {
