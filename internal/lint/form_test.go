@@ -161,3 +161,17 @@ func eachLine(t *testing.T, look func(s *source, k int, line string)) {
 		}
 	}
 }
+
+var linked = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+
+// A link in a document leads to a file of the tree.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, s := range sources(t, func(s *source) bool { return path.Ext(s.path) == ".md" }) {
+		for _, found := range linked.FindAllStringSubmatch(s.text, -1) {
+			target := path.Join(s.dir, found[1])
+			if _, err := os.Stat(root + "/" + target); err != nil {
+				t.Errorf("%s leads to %s, which is not there: correct the link, or write the page", s.path, target)
+			}
+		}
+	}
+}
