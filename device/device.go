@@ -72,9 +72,16 @@ const MaxSrc = 64
 
 // Cmd is one thing a queue does after the one before it. A slice of Cmds is one crossing into C.
 //
-// A Reduce accumulates in Acc: acc = Init (or Src[0]); acc = acc (Red) Src[k] ...; with Avg in Acc's full width. When DstType is
-// not Acc, the result is finished (Avg: divided by Div, integers towards zero) and rounded once to DstType; when DstType is Acc
-// and differs from SrcType it is a partial sum to be passed on as Init.
+// A Reduce accumulates in Acc: acc = Init (or Src[0]); acc = acc (Red) Src[k] ...; a mean is a sum that is divided. When DstType
+// is not Acc, the result is finished (Avg: divided by Div, integers towards zero) and rounded once to DstType; when DstType is Acc
+// and differs from SrcType it is a partial sum to be passed on as Init, and not divided. Of a type that is its own accumulator
+// (float32, float64) a mean is divided unless Div is 0: that makes it a partial sum.
+//
+// Types that go together: SrcType and DstType are each Acc itself or a type whose Accumulator it is, so partial sums may be sources.
+// A Copy looks at SrcType alone and moves bits unless it scales.
+//
+// Addresses may have any alignment. A destination may be exactly a source, or Init where the types have one size; otherwise it must
+// not overlap one. docs/numerics.md says what the numbers are.
 type Cmd struct {
 	Op      Op
 	Red     coll.RedOp
@@ -87,7 +94,7 @@ type Cmd struct {
 	Stream  bool   // Dst[0] is large and will not be read soon: write it around the caches
 	N       uint64 // elements
 	Scale   uint64 // PreMulSum factor, bits of SrcType
-	Div     uint64 // Avg: number of ranks
+	Div     uint64 // Avg: number of ranks, below 1<<31; 0: the sum is left as it is
 	Init    Ptr    // partial sum of type Acc to start from; 0: none
 	Dst     [2]Ptr // where the result goes
 	Src     [MaxSrc]Ptr

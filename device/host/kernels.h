@@ -1,5 +1,5 @@
-// The table of loops that one instruction set offers. Every table computes the same bits; only the speed differs. All pointers may
-// have any alignment; out may be equal to an input, and overlaps none otherwise.
+// The table of loops that one instruction set offers. Every table computes the same bits; only the speed differs. Pointers may have
+// any alignment; out may be equal to an input, and overlaps none otherwise.
 #ifndef HCCL_HOST_KERNELS_H
 #define HCCL_HOST_KERNELS_H
 #include <stddef.h>
@@ -8,16 +8,16 @@
 
 enum { HCCL_SLOTS = HCCL_TYPES + 2 }; // a type's place in the tables: the public types, then the 128-bit accumulators
 
-typedef void hccl_combine(void* out, const void* a, const void* b, size_t n);                                      // out = a op b
-typedef void hccl_combine4(void* out, const void* a, const void* b, const void* c, const void* d, size_t n);       // from the left
-typedef void hccl_combine_both(void* out, void* out2, const void* a, const void* b, size_t n);                     // out2 = out
+typedef void hccl_combine(void* out, const void* a, const void* b, size_t n); // out = a op b
+typedef void hccl_combine_both(void* out, void* out2, const void* a, const void* b, size_t n); // out2 = out
+typedef void hccl_sum(void* out, const void* const* src, int k, size_t n); // of k >= 1 sources, from the left
 typedef void hccl_convert(void* out, const void* in, size_t n);
 typedef void hccl_scale(void* out, const void* in, uint64_t bits, size_t n); // bits: of the factor, in the elements' type
 
 struct hccl_kernels {
   const char* name;
   hccl_combine* op[HCCL_SLOTS][HCCL_AVG]; // by type and sum, prod, max, min; within the type, NaN canonical
-  hccl_combine4* sum4[HCCL_SLOTS];        // where one pass over four inputs is worth a loop of its own; else NULL
+  hccl_sum* sumk[HCCL_SLOTS];             // to the accumulator's type, in one pass; else NULL
   hccl_combine_both* both[HCCL_SLOTS];    // sums to two destinations in one pass; else NULL
   hccl_convert* widen[HCCL_SLOTS];        // to the type's wide accumulator
   hccl_convert* round[HCCL_SLOTS];        // back from it: floats to nearest even, integers by dropping high bits

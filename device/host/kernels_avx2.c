@@ -5,9 +5,14 @@
 #define NAME "avx2"
 #define TARGET __attribute__((target("avx2,f16c")))
 #define VECTOR 8
-#define QUIET(v) f32_quiet8(v)
+#define f32_VECTOR __m256
+#define f64_VECTOR __m256d
+#define f32_QUIET(v) f32_quiet8(v)
+#define f64_QUIET(v) f64_quiet4(v)
 #define f32_GET(p) _mm256_loadu_ps((const float*)((p) + i))
 #define f32_PUT(p, v) _mm256_storeu_ps((float*)((p) + i), v)
+#define f64_GET(p) _mm256_loadu_pd((const double*)((p) + i))
+#define f64_PUT(p, v) _mm256_storeu_pd((double*)((p) + i), v)
 #define f16_GET(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)((p) + i)))
 #define f16_PUT(p, v) _mm_storeu_si128((__m128i*)((p) + i), _mm256_cvtps_ph(f32_quiet8(v), 0)) // 0: to nearest even
 #define bf16_GET(p) bf16_get8((const __m128i*)((p) + i))
@@ -19,6 +24,10 @@
 TARGET static inline __m256 f32_quiet8(__m256 v) {
   __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
   return _mm256_blendv_ps(v, nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+TARGET static inline __m256d f64_quiet4(__m256d v) {
+  __m256d nan = _mm256_castsi256_pd(_mm256_set1_epi64x(0x7ff8000000000000));
+  return _mm256_blendv_pd(v, nan, _mm256_cmp_pd(v, v, _CMP_UNORD_Q));
 }
 
 TARGET static inline __m256 bf16_get8(const __m128i* p) {

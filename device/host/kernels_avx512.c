@@ -9,9 +9,14 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,prefer-vector-width=512")))
 #endif
 #define VECTOR 16
-#define QUIET(v) f32_quiet16(v)
+#define f32_VECTOR __m512
+#define f64_VECTOR __m512d
+#define f32_QUIET(v) f32_quiet16(v)
+#define f64_QUIET(v) f64_quiet8(v)
 #define f32_GET(p) _mm512_loadu_ps((p) + i)
 #define f32_PUT(p, v) _mm512_storeu_ps((p) + i, v)
+#define f64_GET(p) _mm512_loadu_pd((p) + i)
+#define f64_PUT(p, v) _mm512_storeu_pd((p) + i, v)
 #define f16_GET(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)((p) + i)))
 #define f16_PUT(p, v) _mm256_storeu_si256((__m256i*)((p) + i), _mm512_cvtps_ph(f32_quiet16(v), 0)) // 0: to nearest even
 #define bf16_GET(p) bf16_get16((const __m256i*)((p) + i))
@@ -22,6 +27,10 @@
 
 TARGET static inline __m512 f32_quiet16(__m512 v) {
   return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
+}
+TARGET static inline __m512d f64_quiet8(__m512d v) {
+  __m512d nan = _mm512_castsi512_pd(_mm512_set1_epi64(0x7ff8000000000000));
+  return _mm512_mask_mov_pd(v, _mm512_cmp_pd_mask(v, v, _CMP_UNORD_Q), nan);
 }
 
 TARGET static inline __m512 bf16_get16(const __m256i* p) {

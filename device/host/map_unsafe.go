@@ -51,8 +51,8 @@ var memfdCreate = unix.MemfdCreate
 
 // openMemfd returns -1 where there is no memfd to be had. Kernels before 6.3 do not know MFD_NOEXEC_SEAL; later ones may insist.
 func openMemfd() int {
-	for _, flags := range []int{unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING | unix.MFD_NOEXEC_SEAL, unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING} {
-		if fd, err := memfdCreate("hccl-mem", flags); err == nil {
+	for _, exec := range []int{unix.MFD_NOEXEC_SEAL, 0} {
+		if fd, err := memfdCreate("hccl-mem", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|exec); err == nil {
 			return fd
 		}
 	}

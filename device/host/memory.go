@@ -10,7 +10,7 @@ import (
 	"hccl.dev/hccl/device"
 )
 
-// FDs is told of the descriptors that are kept, so that a forked child can close them. Set it before the first Alloc; nil: nobody.
+// FDs is told of the descriptors that are kept, so that a forked child can close them. It is set before the first Alloc or nil.
 var FDs interface {
 	Opened(fd int)
 	Closed(fd int)
@@ -80,8 +80,8 @@ func Descriptor(p device.Ptr) (fd int, ok bool) {
 	return allocations.byBase[i].fd, true
 }
 
-// Alloc returns zeroed memory of n bytes, aligned to a page, that other processes can map. Where no memfd is to be had (a seccomp
-// filter, no descriptors left) it is private memory, and Share says so. Like all shared mappings it is shared with a forked child.
+// Alloc returns zeroed memory of n bytes, aligned to a page, that other processes can map. Where no memfd is to be had (a
+// seccomp filter, no descriptors left) it is private memory, and Share says so. Like all shared mappings it is shared with a forked child.
 func Alloc(n uint64) (device.Place, error) {
 	if n == 0 || n > maxSize {
 		return device.Place{}, fmt.Errorf("host memory: cannot allocate %d bytes", n)

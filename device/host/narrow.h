@@ -1,5 +1,5 @@
-// The narrow floats: to and from float32, without branches, so that compilers turn loops over these into vector code. Rounding is to
-// nearest even; every NaN comes out as the one positive quiet NaN of its type. docs/numerics.md states the rules.
+// The narrow floats: to and from float32, without branches, so that compilers turn loops over these into vector code. Rounding is
+// to nearest even; every NaN comes out as the one positive quiet NaN of its type. docs/numerics.md states the rules.
 //
 //            exponent bits, stored significand bits, bias, first pattern above the finite numbers
 //   fp16     5  10  15   0x7c00 infinity
@@ -18,8 +18,8 @@ static inline double f64_from(uint64_t u) { double f; __builtin_memcpy(&f, &u, 8
 #define F32_NAN 0x7fc00000u
 #define F64_NAN 0x7ff8000000000000u
 
-// yes where the condition holds, else no: by masks, since compilers make branches of some conditional expressions and then give up
-// on vectors.
+// yes where the condition holds, else no: by masks, since compilers make branches of some conditional expressions and then give
+// up on vectors.
 static inline uint32_t pick32(int condition, uint32_t yes, uint32_t no) {
   uint32_t mask = -(uint32_t)condition;
   return (yes & mask) | (no & ~mask);
@@ -51,6 +51,8 @@ static inline uint32_t narrow_encode(float f, int width, int man, uint32_t bias,
   return r | (u >> 31) << (width - 1);
 }
 
+static inline float f32_load(float f) { return f; }
+static inline double f64_load(double f) { return f; }
 static inline float f16_load(uint16_t b) { return narrow_decode(b, 16, 10, 15, 0x7c00, 224u << 23); }
 static inline float e5m2_load(uint8_t b) { return narrow_decode(b, 8, 2, 15, 0x7c, 224u << 23); }
 static inline float e4m3_load(uint8_t b) { return narrow_decode(b, 8, 3, 7, 0x7f, 0x77d00000u); } // 0x7f becomes 0x7fc00000

@@ -50,8 +50,8 @@ func copiedHere(c *device.Cmd) bool {
 }
 
 func refused(number int, c *device.Cmd) error {
-	return fmt.Errorf("host memory cannot do command %d: op %d %v of %d sources of %v in %v into %d of %v, scaled source %d, divisor %d",
-		number, c.Op, c.Red, c.NSrc, c.SrcType, c.Acc, c.NDst, c.DstType, c.Scaled, c.Div)
+	return fmt.Errorf("host memory cannot do command %d: operation %d, %v of %d sources of %v in %v into %d of %v, scaled source %d, "+
+		"divisor %d", number, c.Op, c.Red, c.NSrc, c.SrcType, c.Acc, c.NDst, c.DstType, c.Scaled, c.Div)
 }
 
 // RunFunc is the address of hccl_host_run (cmd.h), for other C code of the core, which calls it through a pointer.

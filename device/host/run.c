@@ -52,26 +52,32 @@ static const void* start(struct block* b, int* next) {
   return b->acc;
 }
 
-// Reduces a block into out. The last combination writes there at once where nothing follows it.
-static void reduce_block(struct block* b, void* out) {
-  const struct hccl_cmd* c = b->c;
-  const struct shape* s = b->s;
-  int i, n = c->nsrc;
+// All sources in one pass.
+static void sum_all(struct block* b, void* out) {
+  const void* at[HCCL_MAX_SRC];
+  for (int i = 0; i < b->c->nsrc; i++) at[i] = (const char*)b->c->src[i] + b->at * b->s->src_size;
+  b->s->sumk(out, at, b->c->nsrc, b->n);
+}
+
+// One source after the other. The last combination writes to out, the ones before it to acc, which is no source.
+static const void* sum_up(struct block* b, void* out) {
+  int i, n = b->c->nsrc;
   const void* acc = start(b, &i);
-  void* last = s->divide || s->round ? b->acc : out;
-  while (i < n) {
-    if (s->sum4 && i + 3 <= n && c->scaled < 0) {
-      const char *x = input(b, i), *y = input(b, i + 1), *z = input(b, i + 2);
-      i += 3;
-      void* to = i == n ? last : b->acc;
-      s->sum4(to, acc, x, y, z, b->n);
-      acc = to;
-    } else {
-      void* to = i + 1 == n ? last : b->acc;
-      combine(b, to, acc, i++);
-      acc = to;
-    }
+  for (; i < n; i++) {
+    void* to = i + 1 == n ? out : b->acc;
+    combine(b, to, acc, i);
+    acc = to;
   }
+  return acc;
+}
+
+// Reduces a block into out. The last step of those that are needed writes there.
+static void reduce_block(struct block* b, void* out) {
+  const struct shape* s = b->s;
+  void* sum = s->divide || s->round ? b->acc : out;
+  const void* acc = sum;
+  if (s->sumk) sum_all(b, sum);
+  else acc = sum_up(b, sum);
   if (s->divide) {
     void* to = s->round ? b->acc : out;
     s->divide(to, acc, s->div, b->n);

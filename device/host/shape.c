@@ -53,7 +53,7 @@ static int reduce_shape(const struct hccl_cmd* c, const struct hccl_kernels* k, 
   s->round = dst != acc ? k->round[dst] : NULL;
   s->op = k->op[acc][red];
   s->add = red == HCCL_SUM && src != acc ? k->add[src] : NULL;
-  s->sum4 = red == HCCL_SUM && src == acc ? k->sum4[acc] : NULL;
+  s->sumk = red == HCCL_SUM && c->nsrc > 2 && c->scaled < 0 && c->init == 0 ? k->sumk[src] : NULL;
   s->div = divisor(c, src, acc, dst);
   s->divide = s->div ? k->divide[acc] : NULL;
   int plain = c->nsrc == 2 && c->init == 0 && c->scaled < 0 && src == dst && !s->div;

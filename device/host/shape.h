@@ -10,7 +10,7 @@ struct shape {
   hccl_convert* widen;   // NULL: sources have the accumulator's type
   hccl_combine* add;     // widen and op in one loop, or NULL
   hccl_combine* op;
-  hccl_combine4* sum4;   // or NULL
+  hccl_sum* sumk;        // all sources to the accumulator in one pass; NULL: one after the other
   hccl_scale* divide;    // NULL: the sum is not divided
   uint64_t div;
   hccl_convert* round;   // NULL: the result has the accumulator's type
