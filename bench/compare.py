@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,7 @@ OPS = ("allreduce", "allgather", "reducescatter", "broadcast", "alltoall")
 SIZES = "8,64,512,4K,16K,64K,256K,1M,4M,16M,64M"
 FAR_NS = 120  # between the two phases' times of a cache line
 MOST_RUNS = 9
+LIMIT = 300  # seconds for one run of one side
 
 
 def number(text):
@@ -58,6 +60,21 @@ def build(folder, mpicc):
     return ours, theirs
 
 
+def output_of(command, name):
+    """What the command prints; ends the bench if it fails or hangs, and leaves none of its processes behind."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            said, _ = running.communicate(timeout=LIMIT)
+        except BaseException as e:  # ctrl-C as well: ranks that wait at a barrier would wait for ever
+            os.killpg(running.pid, signal.SIGKILL)
+            if isinstance(e, subprocess.TimeoutExpired):
+                sys.exit(f"bench: {name} was still running after {LIMIT} s: {' '.join(command)}")
+            raise
+    if running.returncode:
+        sys.exit(f"bench: {name} ended with {running.returncode}: {' '.join(command)}")
+    return said
+
+
 class Side:
     """One program and what it measured: rows by size, as many as there were runs."""
 
@@ -69,10 +86,8 @@ class Side:
         with tempfile.NamedTemporaryFile(prefix="hccl-bench-", dir=folder) as page:
             command = [*self.command, str(self.args.ranks), page.name, self.args.op, ",".join(map(str, sizes)), str(self.args.seconds)]
             command += ["shareable"] if self.args.shareable and self.name == "ours" else []
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300)
-        if done.returncode:
-            sys.exit(f"bench: {self.name} ended with {done.returncode}: {' '.join(command)}")
-        for line in done.stdout.splitlines():
+            said = output_of(command, self.name)
+        for line in said.splitlines():
             if line.startswith("{"):
                 row = json.loads(line)
                 self.rows.setdefault(row["bytes"], []).append(row)
