@@ -9,8 +9,8 @@ import "hccl.dev/hccl/internal/coll"
 
 // Header returns what rank i posted as number seq of a lane, if it is among its last 64.
 func (s *Segment) Header(i int, lane uint32, seq uint64) (Header, bool) {
-	for line := range boardLen {
-		if h, stamp := s.posted(i, line); stamp != 0 && h.Seq == seq && h.Lane == lane {
+	for k := range boardLen { // lane 0 numbers from 0 and is most often alone: its header is in the first line that is tried
+		if h, stamp := s.posted(i, int(seq+uint64(k))%boardLen); stamp != 0 && h.Seq == seq && h.Lane == lane {
 			return h, true
 		}
 	}

@@ -42,7 +42,8 @@ type conn struct {
 }
 
 const (
-	maxStrangers = 128 // connections that have not asked
+	maxStrangers = 128  // connections that have not asked
+	maxWaiting   = 1024 // connections that have, for what is not offered
 	patience     = 2 * time.Second
 	sweepEvery   = 50 * time.Millisecond
 	lockEvery    = 20 * time.Millisecond // how often the record locks of peers without a pidfd are tried
@@ -97,8 +98,12 @@ func (x *exchange) serve() {
 	for {
 		timeout := x.gather()
 		n, err := unix.Poll(x.fds, timeout)
-		if err != nil {
-			continue // EINTR; the other errors are of the past: nothing is left to do but to try again
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil { // no memory, or fewer descriptors allowed than are open: it may pass
+			time.Sleep(sweepEvery)
+			continue
 		}
 		x.refused = false
 		if n > 0 {
@@ -240,19 +245,24 @@ func (x *exchange) answer(c *conn) bool {
 	return true
 }
 
-// expire closes connections that have not asked: the old ones, and the oldest of too many.
+// expire closes connections that have not asked for long, and the oldest where there are too many of a kind.
 func (x *exchange) expire() {
 	now := time.Now()
-	silent := 0
+	asked := 0
 	for _, c := range x.conns {
-		if !c.asked {
-			silent++
+		if c.asked {
+			asked++
 		}
 	}
+	waiting, strangers := asked-maxWaiting, len(x.conns)-asked-maxStrangers // how many of each are too many
 	kept := x.conns[:0]
 	for _, c := range x.conns { // in the order of their coming
-		if !c.asked && (silent > maxStrangers || now.Sub(c.since) > patience) {
-			silent--
+		over := &strangers
+		if c.asked {
+			over = &waiting
+		}
+		if *over > 0 || !c.asked && now.Sub(c.since) > patience {
+			*over--
 			closeKept(c.fd)
 			continue
 		}

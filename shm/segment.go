@@ -35,11 +35,12 @@ func Create(n, channels int) (*Segment, error) {
 		return nil, err
 	}
 	s, err := mapSegment(fd, l)
-	if err == nil {
-		err = s.touch(0, l.bodies) // all but mail bodies and ports, which their owners touch
-	}
 	if err != nil {
 		unix.Close(fd)
+		return nil, err
+	}
+	if err := s.touch(0, l.bodies); err != nil { // all but mail bodies and ports, which their owners touch
+		s.unmap()
 		return nil, err
 	}
 	word64(s.base + headTotal).Store(l.total)
@@ -87,6 +88,9 @@ func (s *Segment) touch(off, n uint64) error {
 	if err == unix.EINVAL && s.fd >= 0 { // before Linux 5.14; CloseFD has kept the descriptor for this
 		return commit(s.fd, from, to-from)
 	}
+	if err == unix.EFAULT { // madvise's word for what would have been a SIGBUS
+		err = unix.ENOSPC
+	}
 	if err != nil {
 		return fmt.Errorf("%d KiB of shared memory for a segment: %w", (to-from)>>10, err)
 	}
@@ -106,7 +110,7 @@ func (s *Segment) CloseFD() {
 }
 
 // Join makes the caller the rank with index self. ranks[i] is the communicator's rank of index i and peers[i] its process; the
-// segment releases the peers when it is closed. The rank's state becomes Live.
+// segment releases the peers when it is closed, unless Join has failed. The rank's state becomes Live.
 func (s *Segment) Join(self int, ranks []int, peers []*Peer) error {
 	if len(ranks) != s.n || len(peers) != s.n || self < 0 || self >= s.n {
 		return fmt.Errorf("joining a segment of %d ranks as %d with %d ranks and %d processes", s.n, self, len(ranks), len(peers))
