@@ -19,7 +19,6 @@ type call struct {
 	red     coll.RedOp
 	count   uint64
 	slice   uint64
-	slots   int
 	inPlace bool
 	gaps    bool // V forms: offsets with room between the shares
 	ops     []proto.Op
@@ -30,8 +29,8 @@ type call struct {
 }
 
 func (c *call) String() string {
-	return fmt.Sprintf("%+v, %s %s, count %d, slices of %d bytes, %d slots, in place %v",
-		c.key, c.typ, c.red, c.count, c.slice, c.slots, c.inPlace)
+	return fmt.Sprintf("%+v, %s %s, count %d, slices of %d bytes, in place %v",
+		c.key, c.typ, c.red, c.count, c.slice, c.inPlace)
 }
 
 // prepare gives every rank random contributions, between guards.

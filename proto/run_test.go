@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/device/host"
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/porttest"
@@ -82,32 +83,68 @@ func plansOf(t testing.TB, k proto.Key) []*proto.Plan {
 
 var counts = []uint64{0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 65, 100, 257, 1000}
 
-// TestRunAgainstModel runs every function, algorithm, root, type and reduction on few ranks, with counts, slices, slots and placement
-// at random, and compares every byte.
+// queues are what the calls are run on: plain Go, and the kernels of host memory.
+var queues = map[string]device.Queue{"go": &porttest.Queue{}, "host": host.Queue{}}
+
+// TestRunAgainstModel runs every function, algorithm, root, type and reduction on few ranks, with counts, slices and placement at
+// random, and compares every byte.
 func TestRunAgainstModel(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	calls := 0
-	for n := 1; n <= 5; n++ {
-		proto.Keys(n, func(k proto.Key) {
-			w := newWorld(n, proto.MinSlots)
-			plans := plansOf(t, k)
-			for _, typ := range porttest.Types {
-				for red := coll.RedOp(0); red < coll.NumOps; red++ {
-					if red > 0 && !k.Func.Reduces() || k.Algo.Fits(k.Func, typ, red, n) != nil {
-						continue
-					}
-					c := &call{key: k, typ: typ, red: red, count: counts[rng.IntN(len(counts))], slice: []uint64{1, 24, 64, 200, 1 << 20}[rng.IntN(5)],
-						slots: proto.MinSlots, gaps: rng.IntN(2) == 0}
-					c.inPlace = rng.IntN(2) == 0 && (n == 1 || k.Func != coll.AlltoAll && k.Func != coll.AlltoAllV)
-					c.gaps = c.gaps && !(c.inPlace && k.Func == coll.AlltoAllV)
-					c.prepare(rng)
-					w.start(t, c, plans, &porttest.Queue{})
-					w.drive(t, c)
-					c.verify(t)
-					calls++
-				}
+	for name, q := range queues {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			calls := 0
+			for n := 1; n <= 5; n++ {
+				proto.Keys(n, func(k proto.Key) { calls += runKey(t, k, q, rng) })
+			}
+			if calls < 5000 {
+				t.Errorf("%d calls only", calls)
 			}
 		})
 	}
-	t.Logf("%d calls", calls)
+}
+
+var slices = []uint64{1, 24, 64, 200, 1 << 20}
+
+// runKey runs one plan for all types and reductions.
+func runKey(t *testing.T, k proto.Key, q device.Queue, rng *rand.Rand) (calls int) {
+	w := newWorld(k.N, proto.MinSlots)
+	plans := plansOf(t, k)
+	for _, typ := range porttest.Types {
+		for red := coll.RedOp(0); red < coll.NumOps; red++ {
+			if red > 0 && !k.Func.Reduces() || k.Algo.Fits(k.Func, typ, red, k.N) != nil {
+				continue
+			}
+			c := &call{key: k, typ: typ, red: red, count: counts[rng.IntN(len(counts))], slice: slices[rng.IntN(len(slices))]}
+			c.inPlace = rng.IntN(2) == 0 && (k.N == 1 || k.Func != coll.AlltoAll && k.Func != coll.AlltoAllV)
+			c.gaps = rng.IntN(2) == 0 && !(c.inPlace && k.Func == coll.AlltoAllV)
+			c.prepare(rng)
+			w.start(t, c, plans, q)
+			w.drive(t, c)
+			c.verify(t)
+			calls++
+		}
+	}
+	return calls
+}
+
+// TestAllTypesOnHost compares the types that plain Go does not know with the kernels themselves: one sum of all ranks in order
+// for the direct forms, one for each hop around the ring.
+func TestAllTypesOnHost(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for typ := coll.DataType(0); typ < coll.NumTypes; typ++ {
+		for red := coll.RedOp(0); red < coll.NumOps; red++ {
+			for algo := proto.Algo(0); algo < proto.NumAlgos; algo++ {
+				k := proto.Key{Func: coll.AllReduce, Algo: algo, N: 4, Channels: 2}
+				if algo.Fits(k.Func, typ, red, k.N) != nil {
+					continue
+				}
+				c := &call{key: k, typ: typ, red: red, count: 300, slice: 100}
+				c.prepareBytes(rng)
+				w := newWorld(k.N, proto.MinSlots)
+				w.start(t, c, plansOf(t, k), host.Queue{})
+				w.drive(t, c)
+				c.verifyOnHost(t)
+			}
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/device/host"
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/porttest"
@@ -38,7 +39,7 @@ func TestManySources(t *testing.T) {
 					for r := range c.ops {
 						c.ops[r].Scratch, c.ops[r].ScratchLen = device.BytesPtr(scratch), need
 					}
-					w.start(t, c, plans, &porttest.Queue{})
+					w.start(t, c, plans, host.Queue{})
 					w.drive(t, c)
 					c.verify(t)
 					runtime.KeepAlive(scratch) // the operations hold its address only
