@@ -45,6 +45,16 @@ func (f *belfry) hang(a *arena) {
 	f.mu.Unlock()
 }
 
+// base is the address of this process's bells, 0 where there is no arena.
+func (f *belfry) base() uintptr {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.arena == nil {
+		return 0
+	}
+	return f.arena.base
+}
+
 // TakeBell returns a bell of the pool. It never fails: before Open it is one that only this process can ring.
 func TakeBell() *Bell {
 	f := &bells
@@ -158,7 +168,10 @@ func strike(addr uintptr) {
 }
 
 // Yield gives the processor to another thread. It is a raw system call: Go's scheduler is not told, which would cost ten times
-// as much.
+// as much. It is not inlined, so that a loop around it has a stack check: the collector's only way in. Otherwise a loop that waits
+// for a thread which the collector has stopped would hold the collector up for ever.
+//
+//go:noinline
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // Processors is the number of processors that this process may run on.

@@ -52,20 +52,18 @@ func (s *Segment) Ring(i int) {
 // strike rings the two bells that a rank's word can hold. A peer's word is checked; a bell that has been given back since is
 // rung in vain, which its next owner bears.
 func (s *Segment) strike(i int, v uint64) {
+	base := s.bellsOf(i)
 	for _, ref := range [2]uint32{uint32(v), uint32(v >> 32)} {
-		switch {
-		case ref-1 >= maxBells:
-		case s.peers[i] != nil:
-			strike(s.peers[i].bells + uintptr(ref-1)*lineSize)
-		default: // a mirror: the sleepers are this process's
-			strike(s.ownBells() + uintptr(ref-1)*lineSize)
+		if ref-1 < maxBells && base != 0 {
+			strike(base + uintptr(ref-1)*lineSize)
 		}
 	}
 }
 
-// ownBells is where the bells of this process's arena lie. Whoever rings one has seen it armed, so the arena is there.
-func (s *Segment) ownBells() uintptr {
-	bells.mu.Lock()
-	defer bells.mu.Unlock()
-	return bells.arena.base
+// bellsOf is the address of the bells of rank i's process. A mirror has no processes: who sleeps on it is of this one.
+func (s *Segment) bellsOf(i int) uintptr {
+	if p := s.peers[i]; p != nil {
+		return p.bells
+	}
+	return bells.base()
 }
