@@ -111,6 +111,7 @@ func (c *Comm) AsyncError() error {
 	if c.seg == nil {
 		return nil
 	}
+	c.audit()
 	if f, ok := c.seg.Fault(); ok {
 		return c.break_(c.faultError(&f))
 	}

@@ -53,10 +53,7 @@ func (c *Comm) hear(r int, b []byte) {
 		h := fromWire(&m.Headers[0])
 		c.seg.MirrorHeader(r, &h)
 		if mine, ok := c.seg.Header(c.rank, h.Lane, h.Seq); ok && mine.Hash() != h.Hash() {
-			f := shm.Fault{Ranks: [2]int{c.rank, r}, Headers: [2]shm.Header{mine, h}}
-			if r < c.rank {
-				f = shm.Fault{Ranks: [2]int{r, c.rank}, Headers: [2]shm.Header{h, mine}}
-			}
+			f := pair(c.rank, mine, r, h)
 			c.seg.SetFault(f)
 			c.tellFault(&f)
 		}

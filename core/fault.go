@@ -129,6 +129,38 @@ func (c *Comm) compare() error {
 	return nil
 }
 
+// auditDepth is how many of the last operations audit looks at.
+const auditDepth = 8
+
+// audit compares this rank's last calls with those of the others: two ranks that both took themselves for a broadcast's root have
+// waited for nobody.
+func (c *Comm) audit() {
+	last, ok := c.seg.Last(c.rank)
+	if !ok {
+		return
+	}
+	if c.net != nil {
+		c.tellHeader(&last)
+	}
+	for seq := last.Seq - min(last.Seq, auditDepth); seq <= last.Seq; seq++ {
+		mine, ok := c.seg.Header(c.rank, 0, seq)
+		for r := 0; ok && r < c.n; r++ {
+			if theirs, there := c.seg.Header(r, 0, seq); there && theirs.Hash() != mine.Hash() {
+				c.record(pair(c.rank, mine, r, theirs))
+				return
+			}
+		}
+	}
+}
+
+// pair is a fault with the lower rank first.
+func pair(a int, ha shm.Header, b int, hb shm.Header) shm.Fault {
+	if a > b {
+		a, ha, b, hb = b, hb, a, ha
+	}
+	return shm.Fault{Ranks: [2]int{a, b}, Headers: [2]shm.Header{ha, hb}}
+}
+
 // disagree is called when data of another operation came from rank r.
 func (c *Comm) disagree(r int, cause error) error {
 	if r >= 0 && r < c.n && c.seg != nil {
@@ -145,11 +177,7 @@ func (c *Comm) disagree(r int, cause error) error {
 
 // differ records that rank r made another call, for all ranks to see.
 func (c *Comm) differ(r int, theirs shm.Header) error {
-	f := shm.Fault{Ranks: [2]int{c.rank, r}, Headers: [2]shm.Header{c.turn.cur.header, theirs}}
-	if c.rank > r {
-		f = shm.Fault{Ranks: [2]int{r, c.rank}, Headers: [2]shm.Header{theirs, c.turn.cur.header}}
-	}
-	return c.record(f)
+	return c.record(pair(c.rank, c.turn.cur.header, r, theirs))
 }
 
 // record makes f the fault of the communicator, unless there is one, and returns what stands as an error.

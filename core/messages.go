@@ -12,6 +12,9 @@ const (
 	dataBytes  = 128 << 10 // payload of a data frame
 )
 
+// messageTag is that of all slices of message ports: messages have numbers of their own, in their frames.
+var messageTag proto.Tag
+
 // messages moves the point-to-point messages of one rank of a communicator. Nothing in it blocks: advance does what can be done
 // now. Only the thread that holds the communicator's turn calls it.
 type messages struct {
@@ -55,6 +58,10 @@ func (ms *messages) start(c *Call) (*message, error) {
 	l, err := ms.line(c.Root)
 	if err != nil {
 		return nil, err
+	}
+	if l.out != nil { // also where this rank only receives: it answers announcements
+		l.out.Begin(messageTag)
+		l.in.Begin(messageTag)
 	}
 	m := ms.take()
 	m.call = *c

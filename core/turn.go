@@ -25,6 +25,7 @@ type collective struct {
 	header shm.Header
 	seq    uint64
 	mail   bool // by the one-shot path that is shared with C
+	agreed int  // ranks below this have made the same call, see confirmed
 	run    *proto.Run
 	op     proto.Op
 	choice proto.Choice
@@ -123,7 +124,7 @@ func (c *Comm) begin(call *Call) error {
 	if err != nil {
 		return err
 	}
-	cur.call, cur.choice = call, choice
+	cur.call, cur.choice, cur.agreed = call, choice, 0
 	cur.mail = c.byMail(call)
 	if cur.mail {
 		cur.header = header(call, 0, 0)
@@ -157,6 +158,9 @@ func (c *Comm) step() (moved, done bool, err error) {
 		if err != nil && errors.Is(err, proto.ErrTag) {
 			err = c.disagree(cur.run.Blocked(), err)
 		}
+		if done && err == nil {
+			done, err = c.confirmed()
+		}
 		return moved, done, err
 	}
 	switch c.hot.Poll() {
@@ -170,12 +174,38 @@ func (c *Comm) step() (moved, done bool, err error) {
 	return false, false, nil
 }
 
+// confirmed reports whether the other ranks have made the same call, for operations in which a receiver hears of the root alone:
+// without it a rank would return success although another has named another root. Over TCP it costs too much; there a rank that
+// waits finds the fault.
+func (c *Comm) confirmed() (bool, error) {
+	cur := &c.turn.cur
+	f := cur.header.Func
+	if f != coll.Broadcast && f != coll.Scatter || c.rank == cur.call.Root || c.net != nil || cur.header.Count == 0 {
+		return true, nil
+	}
+	for ; cur.agreed < c.n; cur.agreed++ {
+		h, ok := c.seg.Header(cur.agreed, 0, cur.seq)
+		switch {
+		case ok && h.Hash() != cur.header.Hash():
+			return false, c.differ(cur.agreed, h)
+		case ok || cur.agreed == c.rank:
+		default:
+			if last, any := c.seg.Last(cur.agreed); !any || last.Seq <= cur.seq {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
 // blocker is a rank that the turn waits for, -1 if none is known.
 func (c *Comm) blocker() int {
 	t := &c.turn
 	switch {
 	case t.on && t.cur.mail:
 		return c.hot.Blocker()
+	case t.on && t.cur.agreed > 0:
+		return min(t.cur.agreed, c.n-1)
 	case t.on:
 		return t.cur.run.Blocked()
 	case c.msgs != nil:

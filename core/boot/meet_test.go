@@ -1,8 +1,10 @@
 package boot
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -189,9 +191,41 @@ func TestForkWhileMakerLives(t *testing.T) {
 		wantMet(t, 4, meetAll(id, 4, upTo(4), same(within(10))))
 	}
 	wantMet(t, 2, meetAll(first, 2, upTo(2), same(within(10))))
+	// The children stood by, each with a thread, until their ids were used.
+	tasks := fmt.Sprintf("/proc/%d/task/%[1]d/children", m.cmd.Process.Pid)
+	children, err := os.ReadFile(tasks)
+	if err != nil || len(strings.Fields(string(children))) != 3 {
+		t.Fatalf("children: %q, %v", children, err)
+	}
+	for _, pid := range strings.Fields(string(children)) {
+		settled(t, func() bool {
+			threads, err := os.ReadDir("/proc/" + pid + "/task")
+			return err == nil && len(threads) == 1
+		})
+	}
 	if got := m.ask("loaded"); got != "sockets 0" {
 		t.Errorf("a child of a process with the core loaded has %s", got)
 	}
+}
+
+// A child that makes ids of its own answers for them, and for its maker's once that is dead.
+func TestForkedMaker(t *testing.T) {
+	m := newMaker(t)
+	id := m.id()
+	own, err := hex.DecodeString(m.ask(fmt.Sprintf("child %x", id)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.out.Scan() || m.out.Text() != "ok" {
+		t.Fatal(m.out.Text())
+	}
+	a, _ := parseID(id)
+	if b, err := parseID(own); err != nil || b.root == a.root || b.addrs[0] == a.addrs[0] {
+		t.Errorf("the child's id is of its parent's root: %v", err)
+	}
+	wantMet(t, 3, meetAll(own, 3, upTo(3), same(within(10))))
+	m.kill()
+	wantMet(t, 3, meetAll(id, 3, upTo(3), same(within(10))))
 }
 
 // Back-to-back jobs at one fixed address.

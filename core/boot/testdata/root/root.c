@@ -3,6 +3,7 @@
 //   join HEX RANK  hccl_meet_join         -> "ok" or "error RESULT TEXT"
 //   heir HEX       forks a child that joins under the id and stays until its stdin ends -> "ok"
 //   idle HEX       forks a child that never joins and stays                            -> "ok"
+//   child HEX      forks a child that makes an id of its own, joins under HEX and stays -> hex of its own id, "ok"
 //   loaded         forks a child as if the core were loaded; how many sockets it has   -> "sockets N"
 //   strangers      -> "strangers N"
 //   threads        -> "threads N"
@@ -64,16 +65,24 @@ static int sockets(void) {
   return n;
 }
 
-// The child goes when the pipe that only the test holds open ends.
-static void stay(const char* hex) {
-  pid_t pid = fork();
-  if (pid != 0) return;
+// A child goes when the pipe that only the test holds open ends.
+static void stay_here(const char* hex) {
   if (hex) join(hex, 1, "ok");
   else printf("ok\n");
   fflush(stdout);
   char c;
   while (read(3, &c, 1) > 0) {}
   _exit(0);
+}
+
+static void stay(const char* hex) {
+  if (fork() == 0) stay_here(hex);
+}
+
+static void child_with_id(const char* hex) {
+  if (fork() != 0) return;
+  make_id();
+  stay_here(hex);
 }
 
 static int threads(void) {
@@ -93,6 +102,7 @@ int main(void) {
     else if (sscanf(line, "join %256s %d", hex, &rank) == 2) join(hex, rank, "ok");
     else if (sscanf(line, "heir %256s", hex) == 1) stay(hex);
     else if (sscanf(line, "idle %256s", hex) == 1) stay(NULL);
+    else if (sscanf(line, "child %256s", hex) == 1) child_with_id(hex);
     else if (!strncmp(line, "loaded", 6)) {
       core_loaded = 1;
       pid_t pid = fork();
