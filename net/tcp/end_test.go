@@ -350,3 +350,39 @@ func TestFabricsComeAndGo(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// TestGoodbyeOutlivesAReset closes a fabric that has not read what its peer wrote: the kernel answers that with a reset. What was
+// committed, and the goodbye, are in the peer's socket by then and must be read nevertheless.
+func TestGoodbyeOutlivesAReset(t *testing.T) {
+	for _, late := range []bool{false, true} { // the peer writes before, or after, the socket is closed
+		nodes := mesh(t, 2, loopback)
+		a, b := nodes[0], nodes[1]
+		a.Take()
+		b.Take() // neither reads
+		b.polls = true
+		out, in := outOf(t, a, proto.Pair, 0, 1), inOf(t, b, proto.Pair, 0, 0)
+		back := outOf(t, b, proto.Pair, 0, 0)
+		for i := range 10 {
+			put(t, out, content(0, i, 1000))
+		}
+		if !late {
+			put(t, back, []byte("unread"))
+		}
+		a.Close(hang)
+		if late {
+			put(t, back, []byte("unread"))
+			put(t, back, []byte("and more"))
+		}
+		for i := range 10 {
+			b.until(t, "slice", func() bool {
+				s, ok := get(t, in)
+				if ok && string(s) != string(content(0, i, 1000)) {
+					t.Fatalf("slice %d differs", i)
+				}
+				return ok
+			})
+		}
+		b.until(t, "goodbye", func() bool { return b.goneErr(0) != nil })
+		wantGone(t, b.goneErr(0), 0, true)
+	}
+}

@@ -19,7 +19,7 @@ func (e *GoneError) Error() string {
 	if e.Orderly {
 		return fmt.Sprintf("rank %d has left the communicator; it takes part in no further operation", e.Rank)
 	}
-	return fmt.Sprintf("connection to rank %d ended without a goodbye: %v; its process has probably died, see its log", e.Rank, e.Cause)
+	return fmt.Sprintf("connection to rank %d ended without a goodbye: %v; its process probably died, see its log", e.Rank, e.Cause)
 }
 
 func (e *GoneError) Unwrap() error { return e.Cause }
