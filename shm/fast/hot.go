@@ -72,7 +72,7 @@ func (h *Hot) attach(s *shm.Segment, n int) {
 	p.board = (*C.char)(unsafe.Add(unsafe.Pointer(address(s.Area(shm.Boards))), s.Self()*C.BOARD_LEN*C.LINE))
 	p.blocks, p.heads, p.bodies = address(s.Area(shm.Blocks)), address(s.Area(shm.MailHeads)), address(s.Area(shm.MailBodies))
 	p.why = (*C.uint32_t)(unsafe.Add(unsafe.Pointer(p.blocks), s.Self()*C.BLOCK_SIZE))
-	h.mail = s.Size() == n && n > 1 && n <= device.MaxSrc
+	h.mail = s.Shared() && s.Size() == n && n > 1 && n <= device.MaxSrc
 	if !h.mail {
 		return
 	}
@@ -105,7 +105,7 @@ func (h *Hot) Ptr() unsafe.Pointer {
 // Func is the C function for hccl_core_table.fast.
 func Func() unsafe.Pointer { return unsafe.Pointer(C.hccl_fast) }
 
-// Open says whether C may take operations now. It takes none while the core runs one or has some queued.
+// Open says whether C may take operations now. Who closes it and must know that C is out takes the lock once.
 func (h *Hot) Open(on bool) {
 	v := uint32(0)
 	if on && h.mail {
