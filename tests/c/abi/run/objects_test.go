@@ -241,3 +241,16 @@ func TestFunctionNumbers(t *testing.T) {
 		t.Errorf("capi/shim/coll.h and internal/coll differ:\n%s", diff)
 	}
 }
+
+// docs/api.md says of every function what it does here.
+func TestEveryFunctionIsDocumented(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range exports(t, "libnccl.so.2") {
+		if !strings.HasPrefix(name, "pnccl") && !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/api.md has no row for %s", name)
+		}
+	}
+}
