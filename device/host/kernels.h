@@ -11,6 +11,7 @@ enum { HCCL_SLOTS = HCCL_TYPES + 2 }; // a type's place in the tables: the publi
 typedef void hccl_combine(void* out, const void* a, const void* b, size_t n); // out = a op b
 typedef void hccl_combine_both(void* out, void* out2, const void* a, const void* b, size_t n); // out2 = out
 typedef void hccl_sum(void* out, const void* const* src, int k, size_t n); // of k >= 1 sources, from the left
+typedef void hccl_sum_round(void* out, const void* const* src, int k, float factor, size_t n); // sum * factor, rounded once
 typedef void hccl_convert(void* out, const void* in, size_t n);
 typedef void hccl_scale(void* out, const void* in, uint64_t bits, size_t n); // bits: of the factor, in the elements' type
 
@@ -22,7 +23,8 @@ struct hccl_kernels {
   hccl_convert* widen[HCCL_SLOTS];        // to the type's wide accumulator
   hccl_convert* round[HCCL_SLOTS];        // back from it: floats to nearest even, integers by dropping high bits
   hccl_combine* add[HCCL_SLOTS];          // narrow floats: float32 out = float32 a + narrow b; else NULL
-  hccl_combine* sum2[HCCL_SLOTS];         // narrow floats: narrow out = a + b, rounded once; else NULL
+  hccl_combine* sum2[HCCL_SLOTS];         // narrow floats without roundk: narrow out = a + b, rounded once; else NULL
+  hccl_sum_round* roundk[HCCL_SLOTS];     // narrow floats: all sources to the result in one pass; else NULL
   hccl_scale* scale[HCCL_SLOTS];          // out = in * factor, rounded to the type
   hccl_scale* divide[HCCL_SLOTS];         // out = in / bits, bits being an integer; floats: NaN canonical also for 1
   void (*stream)(void* out, const void* in, size_t bytes); // a copy around the caches; hccl_host_run fences once behind its last

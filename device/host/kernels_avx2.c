@@ -17,7 +17,14 @@
 #define f16_PUT(p, v) _mm_storeu_si128((__m128i*)((p) + i), _mm256_cvtps_ph(f32_quiet8(v), 0)) // 0: to nearest even
 #define bf16_GET(p) bf16_get8((const __m128i*)((p) + i))
 #define bf16_PUT(p, v) _mm_storeu_si128((__m128i*)((p) + i), bf16_round8(v))
-#define bf16_ADD(o, x, y) bf16_add16((__m256i*)(o), (const __m256i*)(x), (const __m256i*)(y))
+#define f16_LOW(p) f16_GET(p)
+#define f16_HIGH(p) f16_GET((p) + VECTOR)
+#define f16_JOIN(p, low, high) (f16_PUT(p, low), f16_PUT((p) + VECTOR, high))
+// Odd elements are the high halves of lanes as they stand, even ones after a shift: none moves to another lane.
+#define LANES(p) _mm256_loadu_si256((const __m256i*)((p) + i))
+#define bf16_LOW(p) _mm256_castsi256_ps(_mm256_slli_epi32(LANES(p), 16))
+#define bf16_HIGH(p) _mm256_castsi256_ps(_mm256_and_si256(LANES(p), _mm256_set1_epi32((int)0xffff0000)))
+#define bf16_JOIN(p, low, high) bf16_join16((__m256i*)((p) + i), low, high)
 #define STREAM_STEP 32
 #define STREAM_STORE(o, x) _mm256_stream_si256((__m256i*)(o), _mm256_loadu_si256((const __m256i*)(x)))
 
@@ -44,12 +51,8 @@ TARGET static inline __m128i bf16_round8(__m256 v) {
   return _mm_packus_epi32(_mm256_castsi256_si128(u), _mm256_extracti128_si256(u, 1));
 }
 
-// Odd elements are the high halves of lanes as they stand, even ones after a shift: no element moves to another lane.
-TARGET static inline void bf16_add16(__m256i* o, const __m256i* x, const __m256i* y) {
-  __m256i a = _mm256_loadu_si256(x), b = _mm256_loadu_si256(y), high = _mm256_set1_epi32((int)0xffff0000);
-  __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(a, 16)) + _mm256_castsi256_ps(_mm256_slli_epi32(b, 16));
-  __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(a, high)) + _mm256_castsi256_ps(_mm256_and_si256(b, high));
-  _mm256_storeu_si256(o, _mm256_blend_epi16(_mm256_srli_epi32(bf16_high8(even), 16), bf16_high8(odd), 0xaa));
+TARGET static inline void bf16_join16(__m256i* p, __m256 even, __m256 odd) {
+  _mm256_storeu_si256(p, _mm256_blend_epi16(_mm256_srli_epi32(bf16_high8(even), 16), bf16_high8(odd), 0xaa));
 }
 
 #include "kernels.inc"

@@ -21,7 +21,13 @@
 #define f16_PUT(p, v) _mm256_storeu_si256((__m256i*)((p) + i), _mm512_cvtps_ph(f32_quiet16(v), 0)) // 0: to nearest even
 #define bf16_GET(p) bf16_get16((const __m256i*)((p) + i))
 #define bf16_PUT(p, v) _mm256_storeu_si256((__m256i*)((p) + i), bf16_round16(v))
-#define bf16_ADD(o, x, y) bf16_add32(o, x, y)
+#define f16_LOW(p) f16_GET(p)
+#define f16_HIGH(p) f16_GET((p) + VECTOR)
+#define f16_JOIN(p, low, high) (f16_PUT(p, low), f16_PUT((p) + VECTOR, high))
+// Odd elements are the high halves of lanes as they stand, even ones after a shift: none moves to another lane.
+#define bf16_LOW(p) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512((p) + i), 16))
+#define bf16_HIGH(p) _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512((p) + i), _mm512_set1_epi32((int)0xffff0000)))
+#define bf16_JOIN(p, low, high) bf16_join32((p) + i, low, high)
 #define STREAM_STEP 64
 #define STREAM_STORE(o, x) _mm512_stream_si512((__m512i*)(o), _mm512_loadu_si512(x))
 
@@ -44,12 +50,8 @@ TARGET static inline __m512i bf16_high16(__m512 v) {
 }
 TARGET static inline __m256i bf16_round16(__m512 v) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bf16_high16(v), 16)); }
 
-// Odd elements are the high halves of lanes as they stand, even ones after a shift: no element moves to another lane.
-TARGET static inline void bf16_add32(void* o, const void* x, const void* y) {
-  __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(y), high = _mm512_set1_epi32((int)0xffff0000);
-  __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16)) + _mm512_castsi512_ps(_mm512_slli_epi32(b, 16));
-  __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(a, high)) + _mm512_castsi512_ps(_mm512_and_si512(b, high));
-  _mm512_storeu_si512(o, _mm512_mask_mov_epi16(_mm512_srli_epi32(bf16_high16(even), 16), 0xaaaaaaaa, bf16_high16(odd)));
+TARGET static inline void bf16_join32(void* p, __m512 even, __m512 odd) {
+  _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_srli_epi32(bf16_high16(even), 16), 0xaaaaaaaa, bf16_high16(odd)));
 }
 
 #include "kernels.inc"

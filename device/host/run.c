@@ -52,11 +52,12 @@ static const void* start(struct block* b, int* next) {
   return b->acc;
 }
 
-// All sources in one pass.
+// All sources in one pass, to the result or to the accumulator.
 static void sum_all(struct block* b, void* out) {
   const void* at[HCCL_MAX_SRC];
   for (int i = 0; i < b->c->nsrc; i++) at[i] = (const char*)b->c->src[i] + b->at * b->s->src_size;
-  b->s->sumk(out, at, b->c->nsrc, b->n);
+  if (b->s->roundk) b->s->roundk(out, at, b->c->nsrc, b->s->factor, b->n);
+  else b->s->sumk(out, at, b->c->nsrc, b->n);
 }
 
 // One source after the other. The last combination writes to out, the ones before it to acc, which is no source.
@@ -74,6 +75,10 @@ static const void* sum_up(struct block* b, void* out) {
 // Reduces a block into out. The last step of those that are needed writes there.
 static void reduce_block(struct block* b, void* out) {
   const struct shape* s = b->s;
+  if (s->roundk) {
+    sum_all(b, out);
+    return;
+  }
   void* sum = s->divide || s->round ? b->acc : out;
   const void* acc = sum;
   if (s->sumk) sum_all(b, sum);
@@ -109,7 +114,7 @@ static void two_at(const struct hccl_cmd* c, const struct shape* s, size_t at, s
 }
 
 static void reduce(const struct hccl_cmd* c, const struct shape* s, const struct hccl_kernels* k) {
-  size_t most = BLOCK / s->acc_size, first = lead(c, s->dst_size);
+  size_t most = BLOCK / (s->roundk ? s->dst_size : s->acc_size), first = lead(c, s->dst_size);
   if (!c->stream && (c->ndst == 1 ? s->two != NULL : s->both != NULL)) {
     if (first) two_at(c, s, 0, first);
     two_at(c, s, first, c->n - first);

@@ -55,6 +55,9 @@ static int reduce_shape(const struct hccl_cmd* c, const struct hccl_kernels* k, 
   s->add = red == HCCL_SUM && src != acc ? k->add[src] : NULL;
   s->sumk = red == HCCL_SUM && c->nsrc > 2 && c->scaled < 0 && c->init == 0 ? k->sumk[src] : NULL;
   s->div = divisor(c, src, acc, dst);
+  int power = (s->div & (s->div - 1)) == 0; // of two (or no divisor): its reciprocal is exact
+  s->roundk = red == HCCL_SUM && src == dst && power && c->scaled < 0 && c->init == 0 ? k->roundk[src] : NULL;
+  s->factor = s->div ? 1 / (float)s->div : 1;
   s->divide = s->div ? k->divide[acc] : NULL;
   int plain = c->nsrc == 2 && c->init == 0 && c->scaled < 0 && src == dst && !s->div;
   s->two = !plain ? NULL : src == acc ? s->op : red == HCCL_SUM ? k->sum2[src] : NULL;

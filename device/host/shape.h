@@ -11,6 +11,8 @@ struct shape {
   hccl_combine* add;     // widen and op in one loop, or NULL
   hccl_combine* op;
   hccl_sum* sumk;        // all sources to the accumulator in one pass; NULL: one after the other
+  hccl_sum_round* roundk; // all sources to the result in one pass, by factor; or NULL
+  float factor;
   hccl_scale* divide;    // NULL: the sum is not divided
   uint64_t div;
   hccl_convert* round;   // NULL: the result has the accumulator's type
