@@ -36,7 +36,8 @@ void hccl_meet_secret(const struct root* r, uint64_t number, unsigned char secre
 // The ledger is shared with children to come. Where memfd_create is refused it is still shared, but there is no lock, so that
 // no child takes over.
 static int make_ledger(struct root* r) {
-  r->lock = (int)syscall(SYS_memfd_create, "hccl-meet", 1u /* MFD_CLOEXEC */);
+  r->lock = (int)syscall(SYS_memfd_create, "hccl-meet", 9u); // MFD_CLOEXEC, MFD_NOEXEC_SEAL: a host may demand the latter
+  if (r->lock < 0) r->lock = (int)syscall(SYS_memfd_create, "hccl-meet", 1u); // and an old kernel not know it
   if (r->lock >= 0 && ftruncate(r->lock, sizeof *r->ledger) != 0) {
     close(r->lock);
     r->lock = -1;
@@ -130,8 +131,8 @@ static int fixed_id(const char* text, unsigned char id[128], char* err, size_t e
 static uint64_t take_number(struct ledger* l) {
   uint64_t k = __atomic_load_n(&l->next, __ATOMIC_RELAXED), at = k % WINDOW;
   unsigned char mask = (unsigned char)(1u << at % 8);
-  if (k >= WINDOW && !(l->bit[at / 8] & mask)) l->used++;
-  l->bit[at / 8] &= (unsigned char)~mask;
+  unsigned char before = __atomic_fetch_and(&l->bit[at / 8], (unsigned char)~mask, __ATOMIC_RELAXED);
+  if (k >= WINDOW && !(before & mask)) __atomic_fetch_add(&l->used, 1, __ATOMIC_RELEASE);
   __atomic_store_n(&l->next, k + 1, __ATOMIC_RELEASE);
   return k;
 }
@@ -203,6 +204,7 @@ int hccl_meet_join(const unsigned char id[128], int rank, char* err, size_t errl
   for (struct root* r = hccl_meet_roots; r; r = r->next) {
     if (r->serving || r->lock < 0 || memcmp(r->tag, id + HCCL_ID_ROOT, sizeof r->tag) != 0) continue;
     r->until = hccl_meet_now() + init_limit();
+    r->joined[r->joins++ % MAX_JOINED] = get64(id + HCCL_ID_NUMBER);
     e = hccl_meet_start();
   }
   pthread_mutex_unlock(&hccl_meet_mu);
@@ -214,6 +216,10 @@ int hccl_meet_join(const unsigned char id[128], int rank, char* err, size_t errl
 void hccl_meet_fork_prepare(void) { pthread_mutex_lock(&hccl_meet_mu); }
 void hccl_meet_fork_parent(void) { pthread_mutex_unlock(&hccl_meet_mu); }
 
+static int unused_ids(const struct ledger* l) {
+  return __atomic_load_n(&l->used, __ATOMIC_ACQUIRE) < __atomic_load_n(&l->next, __ATOMIC_ACQUIRE);
+}
+
 // keep: listeners of ids that are not used up stay open, for hccl_meet_join.
 static void in_child(int keep) {
   hccl_meet_forget();
@@ -223,7 +229,8 @@ static void in_child(int keep) {
     hccl_meet_free_rolls(r);
     r->serving = 0;
     r->until = 0;
-    if (keep && !r->fixed && r->lock >= 0 && r->ledger->used < __atomic_load_n(&r->ledger->next, __ATOMIC_ACQUIRE)) {
+    r->joins = 0;
+    if (keep && !r->fixed && r->lock >= 0 && unused_ids(r->ledger)) {
       at = &r->next;
       continue;
     }

@@ -12,6 +12,7 @@
 #include "sha256.h"
 
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 }; // of ncclResult_t
+enum { MAX_JOINED = 16 };
 enum { WINDOW = 1 << 16 }; // numbers of which a root remembers whether they were used
 enum { MAX_HELLO = HCCL_HELLO_SIZE + HCCL_MAX_LIBRARY + HCCL_MAX_CONTACT + HCCL_MAC_SIZE };
 
@@ -42,6 +43,7 @@ struct root {
   int serving;  // this process answers
   int fixed;    // of an id made from NCCL_COMM_ID: one roll call, then it closes
   int64_t until; // milliseconds: end of standing by, or of waiting for the rank 0 of a fixed id
+  uint64_t joined[MAX_JOINED], joins; // standing by is for these ids; the newest ones
   unsigned char tag[8], key[32]; // the ids' secrets are derived from the key: an id that is never used costs nothing
   uint16_t port;
   struct ledger* ledger;
@@ -98,6 +100,7 @@ void hccl_meet_request(struct conn* c); // a whole request is in c->request
 void hccl_meet_gone(struct conn* c);    // a proven rank's connection has ended
 void hccl_meet_full(void);              // no descriptor is left
 void hccl_meet_free_rolls(struct root* r);
+int hccl_meet_used(const struct ledger* l, uint64_t number);
 
 // meet_host.c
 int64_t hccl_meet_now(void); // milliseconds

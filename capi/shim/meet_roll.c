@@ -49,15 +49,16 @@ void hccl_meet_free_rolls(struct root* r) {
   }
 }
 
-static int was_used(const struct ledger* l, uint64_t number) {
+int hccl_meet_used(const struct ledger* l, uint64_t number) {
   uint64_t at = number % WINDOW;
-  return number + WINDOW < l->next || l->bit[at / 8] >> at % 8 & 1;
+  if (number + WINDOW < __atomic_load_n(&l->next, __ATOMIC_ACQUIRE)) return 1;
+  return __atomic_load_n(&l->bit[at / 8], __ATOMIC_RELAXED) >> at % 8 & 1;
 }
 
 static void mark_used(struct root* r, uint64_t number) {
-  if (was_used(r->ledger, number)) return;
-  r->ledger->bit[number % WINDOW / 8] |= (unsigned char)(1u << number % 8);
-  r->ledger->used++;
+  if (hccl_meet_used(r->ledger, number)) return;
+  __atomic_fetch_or(&r->ledger->bit[number % WINDOW / 8], (unsigned char)(1u << number % 8), __ATOMIC_RELAXED);
+  __atomic_fetch_add(&r->ledger->used, 1, __ATOMIC_RELEASE);
   if (r->fixed) hccl_meet_close_root(r);
 }
 
@@ -234,7 +235,7 @@ void hccl_meet_hello(struct conn* c) {
   struct roll* l = find(c->root, number);
   if (l && l->failed) {
     hccl_meet_queue(c, HCCL_FAILED, l->failed, l->failed_len);
-  } else if (was_used(c->root->ledger, number)) {
+  } else if (hccl_meet_used(c->root->ledger, number)) {
     used_up(c);
   } else if (!l && !(l = new_roll(c->root, number, n > 0 && n <= HCCL_MAX_RANKS ? n : 1))) {
     hccl_meet_queue(c, HCCL_FAILED, (const unsigned char[12]){HCCL_WHY_FULL}, 12);

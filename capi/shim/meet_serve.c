@@ -23,6 +23,15 @@ static struct pollfd* polls;
 static size_t polls_room;
 static int64_t rest_until; // no descriptor was left: listeners are not polled until then
 
+// Whether this process waits for an id that could still need another maker.
+static int stands_by(const struct root* r, int64_t now) {
+  uint64_t n = r->joins < MAX_JOINED ? r->joins : MAX_JOINED;
+  if (r->serving || r->lock < 0 || now >= r->until) return 0;
+  for (uint64_t k = 0; k < n; k++)
+    if (!hccl_meet_used(r->ledger, r->joined[k])) return 1;
+  return 0;
+}
+
 // A child takes over when the maker has died, which frees the lock.
 static void stand_by(struct root* r) {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -47,9 +56,8 @@ static int look_after(int64_t now) {
   int wait = -2;
   for (struct root* r = hccl_meet_roots; r; r = r->next) {
     if (r->fixed && r->listener >= 0 && !r->rolls && now >= r->until) hccl_meet_close_root(r);
-    if (!r->serving && r->lock >= 0 && now < r->until) stand_by(r);
-    int standing = !r->serving && r->lock >= 0 && now < r->until;
-    if (standing || (r->serving && r->fixed && !r->rolls)) wait = STAND_BY_MS;
+    if (stands_by(r, now)) stand_by(r);
+    if (stands_by(r, now) || (r->serving && r->fixed && !r->rolls)) wait = STAND_BY_MS;
     else if (wait == -2 && (r->serving || hccl_meet_serves(r))) wait = -1;
   }
   return wait;
