@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"unsafe"
 
 	"hccl.dev/hccl/core"
@@ -30,16 +31,35 @@ import (
 // starve those that have work. It is set once, because a change stops the world.
 const maxProcs = 16
 
-// version is the library's own; NCCL's is the shim's to tell.
-const version = "0.1.0"
+// warmThreads is how many threads Go is made to start at load. It keeps those it has and would add them one by one, whenever many
+// calls happen to block at once or the collector runs, for minutes: a host that counts its threads would take that for a leak.
+const warmThreads = 16
 
 func main() {} // never runs: c-shared wants it
 
 //export hccl_core_start
 func hccl_core_start() {
 	runtime.GOMAXPROCS(maxProcs)
-	core.Library = fmt.Sprintf("HCCL %s (%s)", version, C.GoString(C.hccl_core_path()))
-	shm.Descriptors, boot.FDs, tcp.FDs = keeper{}, keeper{}, keeper{}
+	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
+	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs = keeper{}, keeper{}, keeper{}, keeper{}
+	warm()
+}
+
+// warm has warmThreads goroutines hold a thread each at the same moment.
+func warm() {
+	var up sync.WaitGroup
+	release := make(chan struct{})
+	for range warmThreads {
+		up.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			up.Done()
+			<-release
+		}()
+	}
+	up.Wait()
+	close(release)
 }
 
 // keeper tells the shim of the descriptors that a forked child must close.

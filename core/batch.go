@@ -1,6 +1,7 @@
 package core
 
 import (
+	"sync/atomic"
 	"time"
 
 	"hccl.dev/hccl/shm"
@@ -20,6 +21,7 @@ type batch struct {
 }
 
 const (
+	maxSpinners  = 12 // threads that may spin in Go at once; further ones sleep at once, so that those with work find a processor
 	spins        = 3000
 	crowdedSpins = 20
 	yields       = 300
@@ -28,12 +30,19 @@ const (
 	compareTime  = 200 * time.Millisecond // until a waiter compares its call with those of the others
 )
 
+// spinners counts the threads inside drive.
+var spinners atomic.Int32
+
 // drive advances all turns until each is done or has failed, and returns the first failure.
 func (b *batch) drive() error {
-	patience := spins
+	patience, yielding := spins, yields
+	if spinners.Add(1) > maxSpinners {
+		patience, yielding = 1, 0
+	}
+	defer spinners.Add(-1)
 	for _, c := range b.comms {
 		if c.crowded {
-			patience = crowdedSpins
+			patience = min(patience, crowdedSpins)
 		}
 		if c.net != nil {
 			c.net.Take()
@@ -49,7 +58,7 @@ func (b *batch) drive() error {
 			b.since = time.Time{}
 		case idle < patience:
 			idle++
-		case idle < patience+yields:
+		case idle < patience+yielding:
 			idle++
 			shm.Yield()
 		case b.nap():

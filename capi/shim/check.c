@@ -29,9 +29,10 @@ ncclResult_t hccl_check_stream(ncclComm_t comm, const char* who, cudaStream_t st
 
 ncclResult_t hccl_check_extent(ncclComm_t comm, const char* who, const void* p, size_t count, size_t size, size_t blocks,
                                size_t* bytes) {
-  size_t most = (size_t)PTRDIFF_MAX / size / (blocks ? blocks : 1);
-  *bytes = count * size * blocks;
-  if (count <= most && (uintptr_t)p + *bytes >= (uintptr_t)p) return ncclSuccess;
+  uintptr_t end;
+  int fits = !__builtin_mul_overflow(count, size * blocks, bytes) && *bytes <= (size_t)PTRDIFF_MAX &&
+             !__builtin_add_overflow((uintptr_t)p, *bytes, &end);
+  if (fits) return ncclSuccess;
   if (blocks == 1)
     return hccl_fail(comm, ncclInvalidArgument, "%s: count %zu of %zu bytes each does not fit into memory", who, count, size);
   return hccl_fail(comm, ncclInvalidArgument, "%s: count %zu of %zu bytes each for %zu ranks does not fit into memory", who, count, size,

@@ -1,11 +1,12 @@
 #include "thread.h"
 #include "group.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static int made;
+static _Atomic int made;
 
 static void drop(void* p) {
   struct hccl_thread* t = p;
@@ -16,14 +17,14 @@ static void drop(void* p) {
   free(t);
 }
 
-static void make_key(void) { made = pthread_key_create(&key, drop) == 0; }
+static void make_key(void) { atomic_store_explicit(&made, pthread_key_create(&key, drop) == 0, memory_order_release); }
 
 struct hccl_thread* hccl_thread_if(void) {
-  pthread_once(&once, make_key);
-  return made ? pthread_getspecific(key) : NULL;
+  return atomic_load_explicit(&made, memory_order_acquire) ? pthread_getspecific(key) : NULL;
 }
 
 struct hccl_thread* hccl_thread(void) {
+  pthread_once(&once, make_key);
   struct hccl_thread* t = hccl_thread_if();
   if (t != NULL || !made) return t;
   t = calloc(1, sizeof *t);
