@@ -8,7 +8,7 @@
 
 #define HCCL_TABLE_VERSION 1u
 
-struct ncclComm; // the shim's: a handle's memory is never freed, so that a stale handle is an error and not a crash
+struct ncclComm; // never defined: a handle is a number with a generation (shim/handle.h), so that a stale one is an error and not a crash
 
 enum hccl_item_kind { HCCL_ITEM_CALL, HCCL_ITEM_INIT, HCCL_ITEM_SPLIT };
 
