@@ -23,6 +23,7 @@ struct hccl_cmd {
   uintptr_t init, dst[2], src[HCCL_MAX_SRC];
 };
 
-// Runs cmds in order on the calling thread. 0, or the position (from 1) of the first that makes no sense: those before it have run.
+// Runs cmds in order on the calling thread. Returns 0, or the position (from 1) of the first that makes no sense; those before it
+// have run.
 int hccl_host_run(const struct hccl_cmd* cmds, int n);
 #endif

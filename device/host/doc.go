@@ -6,12 +6,12 @@
 //
 //	queue.go    Submit: commands run on the calling thread, so every Fence is done
 //	run.c       a command in blocks that stay in the first-level cache; shape.c what a command needs, select.c which loops
-//	memory.go   memory for ncclMemAlloc, which other processes can open; Place and what is mapped
+//	memory.go   memory for ncclMemAlloc, which other processes can open; map_unsafe.go how it is mapped, and what else is
 //	stream.go   the NULL stream
 //
 // It is not a transport: memory that ranks share belongs to package shm. It knows no rank and no plan, takes no lock while
 // commands run, and keeps nothing of a command. Addresses that it is given are the caller's promise: a wrong one is the process's
-// SIGSEGV, as it is in memcpy. Who only suspects an address asks Mapped first.
+// SIGSEGV, as it is in memcpy. Who only suspects an address asks ValidRange first.
 //
-// proto submits commands, core owns the Memory of the process and hands RunFunc's address to the C of package shm/fast.
+// proto submits commands; core allocates for the user and hands RunFunc's address to the C of package shm/fast.
 package host

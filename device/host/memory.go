@@ -81,7 +81,8 @@ func Descriptor(p device.Ptr) (fd int, ok bool) {
 }
 
 // Alloc returns zeroed memory of n bytes, aligned to a page, that other processes can map. Where no memfd is to be had (a
-// seccomp filter, no descriptors left) it is private memory, and Share says so. Like all shared mappings it is shared with a forked child.
+// seccomp filter, no descriptors left) it is private memory, and Share says so. Like all shared mappings it is shared with a
+// forked child, not copied.
 func Alloc(n uint64) (device.Place, error) {
 	if n == 0 || n > maxSize {
 		return device.Place{}, fmt.Errorf("host memory: cannot allocate %d bytes", n)
