@@ -17,6 +17,7 @@ import (
 var rootProgram, shaProgram string
 
 func TestMain(m *testing.M) {
+	FDs = books
 	if dir := os.Getenv("BOOT_INSIDE"); dir != "" { // a test runs itself in a network namespace
 		rootProgram = filepath.Join(dir, "root")
 		os.Exit(m.Run())

@@ -138,6 +138,8 @@ type fdCount struct {
 	bad  int
 }
 
+var books = &fdCount{open: map[int]bool{}}
+
 func (c *fdCount) Opened(fd int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,21 +158,29 @@ func (c *fdCount) Closed(fd int) {
 	delete(c.open, fd)
 }
 
+func (c *fdCount) count() (open, bad int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open), c.bad
+}
+
 // Meetings, also those that fail, leave no descriptor, and the books agree with the kernel's.
 func TestDescriptorsAreReported(t *testing.T) {
-	testService(t)
+	svc := testService(t)
 	m := newMaker(t)
 	wantMet(t, 4, meetAll(m.id(), 4, upTo(4), same(within(10))))
-	count := &fdCount{open: map[int]bool{}}
-	settled(t, func() bool { return len(theService.s.inboxes) == 0 })
+	settled(t, func() bool { // only the listener is left, also of earlier tests
+		svc.mu.Lock()
+		defer svc.mu.Unlock()
+		open, _ := books.count()
+		return len(svc.inboxes) == 0 && open == 1
+	})
 	before := descriptors(t)
-	FDs = count
 	wantMet(t, 5, meetAll(m.id(), 5, upTo(5), same(within(10))))
 	meetAll(m.id(), 5, upTo(3), same(within(0.1)))
 	settled(t, func() bool { return slices.Equal(descriptors(t), before) })
-	FDs = nil
-	if len(count.open) > 0 || count.bad > 0 {
-		t.Errorf("still open by the books: %v; %d entries were wrong", count.open, count.bad)
+	if open, bad := books.count(); open != 1 || bad > 0 {
+		t.Errorf("%d descriptors are open by the books, which have %d wrong entries", open, bad)
 	}
 }
 
