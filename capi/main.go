@@ -22,6 +22,7 @@ import (
 
 	"hccl.dev/hccl/core"
 	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/device/host"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/shm"
@@ -30,6 +31,9 @@ import (
 // maxProcs is GOMAXPROCS in the host's process: it only limits threads that run Go code at once, and spinning ranks must not
 // starve those that have work. It is set once, because a change stops the world.
 const maxProcs = 16
+
+// gcPercent keeps the Go heap near 1 MiB: operations allocate nothing, and memory belongs to the host.
+const gcPercent = 25
 
 // warmThreads is how many threads Go is made to start at load. It keeps those it has and would add them one by one, whenever many
 // calls happen to block at once or the collector runs, for minutes: a host that counts its threads would take that for a leak.
@@ -40,8 +44,9 @@ func main() {} // never runs: c-shared wants it
 //export hccl_core_start
 func hccl_core_start() {
 	runtime.GOMAXPROCS(maxProcs)
+	debug.SetGCPercent(gcPercent)
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
-	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs = keeper{}, keeper{}, keeper{}, keeper{}
+	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
 }
 

@@ -123,16 +123,12 @@ func (c *Comm) label() string {
 	return "of " + itoa(c.n) + " ranks"
 }
 
-// enter counts a call in; it is refused once the communicator is closing or broken.
+// enter counts a call in; it is refused once the communicator is closing, whose hot state may be gone.
 func (c *Comm) enter() error {
 	c.inside.Add(1)
 	if c.closing.Load() {
 		c.inside.Add(-1)
 		return failf(InvalidUsage, "rank %d: the communicator is being aborted or destroyed; no operation can begin on it", c.rank)
-	}
-	if e := c.failure.Load(); e != nil {
-		c.inside.Add(-1)
-		return e
 	}
 	return nil
 }

@@ -129,7 +129,12 @@ func concerned(items []Item) []*Comm {
 func runBatch(comms []*Comm, items []Item) error {
 	b := &batch{}
 	for _, c := range comms {
-		if err := c.enter(); err != nil {
+		err := c.enter()
+		if e := c.failure.Load(); err == nil && e != nil {
+			c.leave()
+			err = e
+		}
+		if err != nil {
 			setErr(items, c, err)
 			continue
 		}
@@ -189,10 +194,13 @@ func (c *Comm) Do(call *Call, origin unsafe.Pointer) error {
 		return runCalls([]Item{{Comm: c, Call: &kept}})
 	}
 	if err := c.enter(); err != nil {
-		c.abandon(origin)
 		return err
 	}
 	defer c.leave()
+	if e := c.failure.Load(); e != nil {
+		c.abandon(origin)
+		return e
+	}
 	if origin != nil && c.hot.Resume(origin) {
 		c.resume(call)
 	} else {
@@ -219,7 +227,7 @@ func (c *Comm) resume(call *Call) {
 	t.next, t.on = 1, true
 }
 
-// abandon lets go of an operation that the C path left pending on a communicator that is closing or broken.
+// abandon lets go of an operation that the C path left pending on a communicator that is broken.
 func (c *Comm) abandon(origin unsafe.Pointer) {
 	if origin != nil && c.hot.Resume(origin) {
 		c.hot.Drop()
