@@ -8,7 +8,11 @@ import (
 // TestSlotsAreTight shows that a plan's number of slots is enough for chunks of many slices, and that one less is not. Where some
 // ranks have nothing to pass on, fewer may do.
 func TestSlotsAreTight(t *testing.T) {
-	for _, n := range []int{2, 3, 4, 5, 8} {
+	ranks := []int{2, 3, 4, 5, 8}
+	if testing.Short() {
+		ranks = ranks[:3]
+	}
+	for _, n := range ranks {
 		keys(n, func(k Key) {
 			plans := buildAll(t, k)
 			parts := uint64(k.N * k.Channels)
