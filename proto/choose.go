@@ -24,11 +24,12 @@ type Choice struct {
 	Ignored  bool   // Setting.Algos had nothing that fits and was not an order
 }
 
-// Sizes of the rule, in bytes.
+// Sizes of the rule, in bytes. One shot waits once and reads N vectors, two shots wait twice and read three chunks for each rank.
 const (
-	oneShotMax  = 32 << 10  // of a vector: below it every rank reads all of every other
+	oneShotMax  = 32 << 10  // of a vector
+	oneShotRead = 128 << 10 // of all ranks' vectors together
 	sliceMin    = 8 << 10   // shorter slices cost more in steps than they hide
-	sliceMax    = 128 << 10 // a slice and its copy stay in the second-level cache
+	sliceMax    = 128 << 10 // a slice and its copies stay in the second-level cache
 	maxChannels = 16        // more ports than this help nobody on one host
 )
 
@@ -55,7 +56,7 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 
 // order is the preference of the free choice for an operation of this size.
 func order(op *Op) [NumAlgos]Algo {
-	if shared(op)*op.Type.Size() <= oneShotMax {
+	if size := shared(op) * op.Type.Size(); size <= oneShotMax && size*uint64(op.N) <= oneShotRead {
 		return [...]Algo{OneShot, TwoShot, Ring}
 	}
 	return [...]Algo{TwoShot, OneShot, Ring}
@@ -111,11 +112,11 @@ func shared(op *Op) uint64 {
 	return op.Count
 }
 
-// sliceFor cuts a chunk into at least four slices once they are longer than sliceMin.
+// sliceFor cuts a chunk into at least two slices, so that one is copied while the other is summed, once they are long enough.
 func sliceFor(a Algo, op *Op, channels int) uint64 {
 	chunk := shared(op) * op.Type.Size() / uint64(channels)
 	if a != OneShot && (op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast) {
 		chunk /= uint64(op.N)
 	}
-	return min(max(chunk/4&^63, sliceMin), sliceMax)
+	return min(max(chunk/2&^63, sliceMin), sliceMax)
 }
