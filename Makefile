@@ -46,7 +46,8 @@ $(OBJ)/%.o: capi/shim/%.c Makefile
 
 $(LIB)/libnccl.so.2: $(SHIM_OBJ) capi/shim.map
 	@mkdir -p $(LIB)
-	$(CC) -shared -pthread $(CFLAGS) $(LDFLAGS) $(SHIM_OBJ) -o $@ $(LINK) -Wl,-soname,libnccl.so.2 -Wl,--version-script=capi/shim.map -ldl
+	$(CC) -shared -pthread $(CFLAGS) $(LDFLAGS) $(SHIM_OBJ) -o $@ $(LINK) -Wl,-soname,libnccl.so.2 \
+	  -Wl,--version-script=capi/shim.map -ldl
 
 # Links, not copies: one file is one library, by whatever name it was opened.
 $(LIB)/libnccl.so $(LIB)/libhccl_compat.so: $(LIB)/libnccl.so.2
@@ -54,7 +55,8 @@ $(LIB)/libnccl.so $(LIB)/libhccl_compat.so: $(LIB)/libnccl.so.2
 
 core: ## build the Go core; go build itself knows what is up to date
 	@mkdir -p $(LIB)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags "$(CORE_LD)" -o $(LIB)/libhccl_core.so ./capi
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags "$(CORE_LD)" \
+	  -o $(LIB)/libhccl_core.so ./capi
 	@rm -f $(LIB)/libhccl_core.h
 
 tool: ## build the tool, build/bin/hccl
@@ -108,9 +110,11 @@ install: all ## install libraries, headers, tool, pkg-config and CMake files (PR
 	install -m 644 include/nccl.h include/hccl_compat.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 755 $(BIN)/hccl $(DESTDIR)$(PREFIX)/bin
 	for f in nccl.pc hccl.pc; do $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/pkgconfig/$$f || exit 1; done
-	for f in hcclConfig.cmake hcclConfigVersion.cmake; do $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/cmake/hccl/$$f || exit 1; done
+	for f in hcclConfig.cmake hcclConfigVersion.cmake; do \
+	  $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/cmake/hccl/$$f || exit 1; done
 
-FILL := sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIBDIR@|$(LIBDIR)|g; s|@INCLUDEDIR@|$(INCLUDEDIR)|g; s|@VERSION@|$(VERSION)|g; s|@ABI@|$(ABI)|g'
+FILL := sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIBDIR@|$(LIBDIR)|g; s|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+  -e 's|@VERSION@|$(VERSION)|g; s|@ABI@|$(ABI)|g'
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

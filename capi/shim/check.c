@@ -23,8 +23,8 @@ ncclResult_t hccl_check_rank(ncclComm_t comm, const char* who, const char* what,
 ncclResult_t hccl_check_stream(ncclComm_t comm, const char* who, cudaStream_t stream) {
   if ((uintptr_t)stream <= 2) return ncclSuccess;
   return hccl_fail(comm, ncclInvalidArgument,
-                   "%s: stream %p: on host memory the stream must be NULL for now, the call then returns with its result; host streams "
-                   "come later", who, (void*)stream);
+                   "%s: stream %p: on host memory the stream must be NULL for now, the call then returns with its result; host "
+                   "streams come later", who, (void*)stream);
 }
 
 ncclResult_t hccl_check_extent(ncclComm_t comm, const char* who, const void* p, size_t count, size_t size, size_t blocks,
@@ -35,8 +35,8 @@ ncclResult_t hccl_check_extent(ncclComm_t comm, const char* who, const void* p, 
   if (fits) return ncclSuccess;
   if (blocks == 1)
     return hccl_fail(comm, ncclInvalidArgument, "%s: count %zu of %zu bytes each does not fit into memory", who, count, size);
-  return hccl_fail(comm, ncclInvalidArgument, "%s: count %zu of %zu bytes each for %zu ranks does not fit into memory", who, count, size,
-                   blocks);
+  return hccl_fail(comm, ncclInvalidArgument, "%s: count %zu of %zu bytes each for %zu ranks does not fit into memory", who,
+                   count, size, blocks);
 }
 
 ncclResult_t hccl_check_pointer(ncclComm_t comm, const char* who, const char* what, const void* p) {
@@ -50,6 +50,6 @@ ncclResult_t hccl_check_overlap(ncclComm_t comm, const char* who, const void* se
   if (s + send_bytes <= r || r + recv_bytes <= s) return ncclSuccess;
   if (send == send_in_place || recv == recv_in_place) return ncclSuccess;
   return hccl_fail(comm, ncclInvalidArgument,
-                   "%s: the send buffer (%zu bytes at %p) and the receive buffer (%zu bytes at %p) overlap, but not as in-place use demands",
-                   who, send_bytes, send, recv_bytes, recv);
+                   "%s: the send buffer (%zu bytes at %p) and the receive buffer (%zu bytes at %p) overlap, but not as in-place "
+                   "use demands", who, send_bytes, send, recv_bytes, recv);
 }

@@ -28,7 +28,8 @@ static const struct shape shapes[] = {
 };
 
 // check_place judges two buffers that this rank both uses.
-static ncclResult_t check_place(const struct hccl_call* a, const struct shape* s, int rank, size_t block, size_t sent, size_t received) {
+static ncclResult_t check_place(const struct hccl_call* a, const struct shape* s, int rank, size_t block, size_t sent,
+                                size_t received) {
   const char *send = a->send, *recv = a->recv;
   const char* send_at = s->place == SAME ? recv : s->place == OWN_OF_RECV ? recv + (size_t)rank * block : NULL;
   const char* recv_at = s->place == OWN_OF_SEND ? send + (size_t)rank * block : NULL;

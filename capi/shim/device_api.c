@@ -40,8 +40,9 @@ HCCL_API(int, ncclTeamRankToLsa, (ncclComm_t comm, ncclTeam_t team, int rank)) {
 }
 
 HCCL_API(ncclResult_t, ncclCommQueryProperties, (ncclComm_t comm, ncclCommProperties_t* properties)) {
-  return properties != NULL || hccl_find(comm) == NULL ? hccl_absent_on(comm, "ncclCommQueryProperties")
-                                                       : hccl_fail(comm, ncclInvalidArgument, "ncclCommQueryProperties: properties is NULL");
+  static const char who[] = "ncclCommQueryProperties";
+  if (properties != NULL || hccl_find(comm) == NULL) return hccl_absent_on(comm, who);
+  return hccl_fail(comm, ncclInvalidArgument, "%s: properties is NULL", who);
 }
 
 HCCL_API(ncclResult_t, ncclDevCommCreate,

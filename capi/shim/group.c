@@ -72,12 +72,19 @@ ncclResult_t hccl_noted(ncclResult_t result) {
   return result;
 }
 
-// forget leaves the group empty, without a look at what became of its items. The arrays stay for the thread's next group.
+enum { KEPT_ROOM = 256 }; // items of a thread's arrays that stay for its next group
+
+// forget leaves the group empty, without a look at what became of its items.
 static void forget(struct hccl_group* g) {
   while (g->kept != NULL) {
     struct hccl_kept* k = g->kept;
     g->kept = k->next;
     free(k);
+  }
+  if (g->room > KEPT_ROOM) {
+    free(g->items);
+    free(g->extras);
+    g->items = NULL, g->extras = NULL, g->room = 0;
   }
   g->count = 0;
   g->error = ncclSuccess;

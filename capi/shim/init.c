@@ -20,7 +20,8 @@ static ncclResult_t new_id(ncclUniqueId* id, ncclComm_t comm, const char* who) {
 }
 
 // take_handle makes the entry of a new communicator and shows it to the caller.
-static struct hccl_comm* take_handle(const struct hccl_settings* s, struct hccl_item* item, struct hccl_extra* extra, const char* who) {
+static struct hccl_comm* take_handle(const struct hccl_settings* s, struct hccl_item* item, struct hccl_extra* extra,
+                                     const char* who) {
   struct hccl_comm* c = hccl_comm_new(who);
   if (c == NULL) return NULL;
   c->device = item->device;
@@ -92,7 +93,8 @@ static ncclResult_t init_all(ncclComm_t* comms, int n, const int* devices) {
   ncclResult_t e = new_id(&id, NULL, who);
   if (e == ncclSuccess) e = hccl_group_open(who);
   if (e != ncclSuccess) return e;
-  for (int k = 0; k < n && e == ncclSuccess; k++) e = hccl_noted(init(&comms[k], n, k, &id, 1, devices != NULL ? devices[k] : k, NULL, who));
+  for (int k = 0; k < n && e == ncclSuccess; k++)
+    e = hccl_noted(init(&comms[k], n, k, &id, 1, devices != NULL ? devices[k] : k, NULL, who));
   ncclResult_t end = hccl_group_close(who);
   return e != ncclSuccess ? e : end;
 }
@@ -109,7 +111,8 @@ static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* child
   ncclResult_t e = config != NULL ? hccl_config_read(config, comm, who, &s) : ncclSuccess;
   if (e != ncclSuccess) return e;
   if (hccl_core() == NULL) return hccl_no_core();
-  struct hccl_item item = {.kind = HCCL_ITEM_SPLIT, .func = HCCL_SPLIT, .id = parent->id, .color = color, .key = key, .device = parent->device};
+  struct hccl_item item = {.kind = HCCL_ITEM_SPLIT, .func = HCCL_SPLIT, .id = parent->id, .color = color, .key = key,
+                           .device = parent->device};
   struct hccl_extra extra = {.out = child};
   take_settings(&s, &item);
   if (color == NCCL_SPLIT_NOCOLOR) item.new_id = hccl_new_number();

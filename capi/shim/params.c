@@ -4,6 +4,7 @@
 #include "params_table.h"
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static int number(const char* text, long long* out) {
 }
 
 // integer gives the setting as a number from least to most; a value of the environment that is none counts as not set.
-static ncclResult_t integer(ncclParamHandle_t handle, const void* out, const char* who, long long least, long long most, long long* v) {
+static ncclResult_t integer(ncclParamHandle_t handle, const void* out, const char* who, long long least, long long most,
+                            long long* v) {
   const struct hccl_param* p = by_handle(handle);
   if (p == NULL) return wrong(who, "handle is none of ncclParamBind");
   if (out == NULL) return wrong(who, "value is NULL");
@@ -124,10 +126,15 @@ HCCL_API(ncclResult_t, ncclParamGetParameter, (const char* key, const char** val
   return ncclSuccess;
 }
 
+static const char* names[HCCL_PARAMS];
+static void list_names(void) {
+  for (int k = 0; k < HCCL_PARAMS; k++) names[k] = hccl_params[k].name;
+}
+
 HCCL_API(ncclResult_t, ncclParamGetAllParameterKeys, (const char*** keys, int* count)) {
-  static const char* names[HCCL_PARAMS + 1];
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (keys == NULL || count == NULL) return wrong("ncclParamGetAllParameterKeys", keys == NULL ? "keys is NULL" : "count is NULL");
-  for (int k = 0; k < HCCL_PARAMS; k++) names[k] = hccl_params[k].name; // every caller writes the same
+  pthread_once(&once, list_names);
   *keys = names;
   *count = HCCL_PARAMS;
   return ncclSuccess;

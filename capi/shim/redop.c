@@ -34,8 +34,8 @@ static struct hccl_redop* find(struct hccl_comm* c, int op) {
 static ncclResult_t unknown(ncclComm_t comm, const char* who, int op) {
   if (op >= 0 && op < ncclNumOps)
     return hccl_fail(comm, ncclInvalidArgument, "%s: op %d is built in and stays", who, op);
-  return hccl_fail(comm, ncclInvalidArgument, "%s: op %d is no reduction of this communicator: never made, made on another, or destroyed",
-                   who, op);
+  return hccl_fail(comm, ncclInvalidArgument,
+                   "%s: op %d is no reduction of this communicator: never made, made on another, or destroyed", who, op);
 }
 
 ncclResult_t hccl_redop_use(struct hccl_comm* c, ncclComm_t comm, const char* who, int op, int type, struct hccl_item* item,
@@ -48,7 +48,8 @@ ncclResult_t hccl_redop_use(struct hccl_comm* c, ncclComm_t comm, const char* wh
   pthread_mutex_unlock(&c->mu);
   if (found == NULL) return unknown(comm, who, op);
   if (r.type != type)
-    return hccl_fail(comm, ncclInvalidArgument, "%s: reduction op %d was made for type %d, the call is of type %d", who, op, r.type, type);
+    return hccl_fail(comm, ncclInvalidArgument, "%s: reduction op %d was made for type %d, the call is of type %d", who, op,
+                     r.type, type);
   item->red = PRE_MUL_SUM;
   item->scale = r.scale;
   *factor = r.factor;
@@ -83,7 +84,8 @@ static ncclResult_t create(ncclRedOp_t* op, void* scalar, int type, int residenc
   if (op == NULL || scalar == NULL)
     return hccl_fail(comm, ncclInvalidArgument, "%s: %s is NULL", who, op == NULL ? "op" : "scalar");
   if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate)
-    return hccl_fail(comm, ncclInvalidArgument, "%s: residence %d is neither ncclScalarDevice nor ncclScalarHostImmediate", who, residence);
+    return hccl_fail(comm, ncclInvalidArgument, "%s: residence %d is neither ncclScalarDevice nor ncclScalarHostImmediate", who,
+                     residence);
   struct hccl_redop r = {.op = new_op(), .type = type};
   if (residence == ncclScalarDevice) r.factor = scalar;
   else r.scale = hccl_factor(scalar, type);

@@ -8,8 +8,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static _Atomic int made;
 
+// drop runs when the thread ends. A group that is still open goes unfinished; where its handles were to be stored is not touched,
+// because that may have been on the stack of a function that has returned.
 static void drop(void* p) {
   struct hccl_thread* t = p;
+  for (size_t k = 0; k < t->group.count; k++) t->group.extras[k].out = NULL;
   hccl_group_drop(&t->group);
   free(t->group.items);
   free(t->group.extras);

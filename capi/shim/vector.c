@@ -45,8 +45,8 @@ static ncclResult_t known(struct hccl_comm* c, ncclComm_t comm, const char* who,
 
 static const char* own(const struct blocks* b, int rank, size_t size) { return (const char*)b->p + b->displs[rank] * size; }
 
-static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* counts, const uint64_t* displs, int type, ncclComm_t comm,
-                             cudaStream_t stream) {
+static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* counts, const uint64_t* displs, int type,
+                             ncclComm_t comm, cudaStream_t stream) {
   static const char who[] = "hcclAllGatherV";
   struct hccl_comm* c = hccl_need(comm, who);
   if (c == NULL) return ncclInvalidArgument;
@@ -75,7 +75,8 @@ static ncclResult_t reduce_v(const void* send, void* recv, const uint64_t* count
   if (c == NULL) return ncclInvalidArgument;
   int nranks, rank = atomic_load(&c->rank);
   struct blocks b = {.what = "the send buffer", .p = send, .counts = counts, .displs = displs};
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_REDUCE_SCATTER_V, .comm = comm, .id = c->id, .send = send, .recv = recv};
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_REDUCE_SCATTER_V, .comm = comm, .id = c->id, .send = send,
+                           .recv = recv};
   struct hccl_extra extra = {0};
   ncclResult_t e = known(c, comm, who, type, stream, &nranks);
   if (e == ncclSuccess) e = hccl_redop_use(c, comm, who, op, type, &item, &extra.factor);

@@ -40,14 +40,15 @@ void* hccl_pointer_at(const void* p, const struct hccl_layout* l, size_t offset)
 
 static ncclResult_t check_head(const struct head* h, const struct hccl_layout* l, ncclComm_t comm, const char* who) {
   if (h->size < l->first || h->size > LARGEST)
-    return hccl_fail(comm, ncclInvalidArgument, "%s: %s has size %zu, which no header gives it (%zu to %zu): start from its initializer",
-                     who, l->name, h->size, l->first, l->last);
+    return hccl_fail(comm, ncclInvalidArgument,
+                     "%s: %s has size %zu, which no header gives it (%zu to %zu): start from its initializer", who, l->name,
+                     h->size, l->first, l->last);
   if (h->magic != l->magic)
     return hccl_fail(comm, ncclInvalidArgument, "%s: %s has magic 0x%x in place of 0x%x: start from its initializer", who, l->name,
                      h->magic, l->magic);
   if (h->version < FIRST_VERSION)
-    return hccl_fail(comm, ncclInvalidArgument, "%s: %s has version %u, but is younger than that: start from its initializer", who,
-                     l->name, h->version);
+    return hccl_fail(comm, ncclInvalidArgument, "%s: %s has version %u, but is younger than that: start from its initializer",
+                     who, l->name, h->version);
   return ncclSuccess;
 }
 
@@ -55,8 +56,8 @@ static ncclResult_t check_member(const void* p, const struct hccl_layout* l, con
                                  const char* who) {
   int value = is_pointer(m) ? NCCL_CONFIG_UNDEF_INT : hccl_int_at(p, l, m->offset);
   if (value == NCCL_CONFIG_UNDEF_INT || (value >= m->least && value <= m->most)) return ncclSuccess;
-  return hccl_fail(comm, ncclInvalidArgument, "%s: %s of %s is %d; it may be %d to %d, or NCCL_CONFIG_UNDEF_INT", who, m->name, l->name,
-                   value, m->least, m->most);
+  return hccl_fail(comm, ncclInvalidArgument, "%s: %s of %s is %d; it may be %d to %d, or NCCL_CONFIG_UNDEF_INT", who, m->name,
+                   l->name, value, m->least, m->most);
 }
 
 // The last word of a longer struct may be padding, as may today's: both may hold anything.
@@ -66,8 +67,8 @@ static ncclResult_t check_tail(const void* p, const struct hccl_layout* l, ncclC
     int word;
     memcpy(&word, (const char*)p + at, sizeof word);
     if (word != 0 && word != NCCL_CONFIG_UNDEF_INT)
-      return hccl_fail(comm, ncclInvalidArgument, "%s: %s of version %u sets a member at offset %zu that HCCL (%d) does not know", who,
-                       l->name, h->version, at, NCCL_VERSION_CODE);
+      return hccl_fail(comm, ncclInvalidArgument, "%s: %s of version %u sets a member at offset %zu that HCCL (%d) does not know",
+                       who, l->name, h->version, at, NCCL_VERSION_CODE);
   }
   return ncclSuccess;
 }

@@ -30,8 +30,8 @@ static void test_older(void) {
     if (configs[k].padded) memset(end + config.size - 4, 0x5a, 4); /* padding may hold anything */
     WANT(ncclSuccess, init(end, &item));
     int there = configs[k].size >= 40;
-    CHECK(item.min_channels == (there ? 3 : 0) && item.max_channels == (there ? 5 : 0) && item.blocking == 1, "version %u: %d to %d",
-          config.version, item.min_channels, item.max_channels);
+    CHECK(item.min_channels == (there ? 3 : 0) && item.max_channels == (there ? 5 : 0) && item.blocking == 1,
+          "version %u: %d to %d", config.version, item.min_channels, item.max_channels);
     page_free(end);
   }
 }
@@ -111,7 +111,8 @@ static void test_inherited(void) {
   MUST(ncclCommInitRankConfig(&parent, 1, id, 0, &c));
   MUST(ncclCommSplit(parent, 0, 0, &child, NULL));
   struct fake_item* f = &fake()->items[0];
-  CHECK(f->item.min_channels == 2 && f->item.max_channels == 6 && strcmp(f->name, "parent") == 0, "a split without config inherits");
+  CHECK(f->item.min_channels == 2 && f->item.max_channels == 6 && strcmp(f->name, "parent") == 0,
+        "a split without config inherits");
   MUST(ncclCommDestroy(child));
   c.minCTAs = c.maxCTAs = NCCL_CONFIG_UNDEF_INT, c.commName = NULL;
   MUST(ncclCommSplit(parent, 0, 0, &child, &c));

@@ -41,7 +41,8 @@ static int kept_fd, free_fd;
   do { \
     double t_ = now(); \
     int e_ = (int)(call); \
-    CHECK(e_ != ncclSuccess && strstr(ncclGetLastError(NULL), "forked") != NULL, "%s gave %d (%s)", #call, e_, ncclGetLastError(NULL)); \
+    const char* why_ = ncclGetLastError(NULL); \
+    CHECK(e_ != ncclSuccess && strstr(why_, "forked") != NULL, "%s gave %d (%s)", #call, e_, why_); \
     CHECK(now() - t_ < 1, "%s took %.1f s", #call, now() - t_); \
   } while (0)
 

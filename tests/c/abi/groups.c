@@ -103,24 +103,29 @@ static void test_simulate(ncclComm_t c) {
   WANT(ncclInvalidUsage, ncclGroupEnd());
 }
 
-static ncclComm_t shared;
+static ncclComm_t shared, unfinished;
 static void* other_thread(void* p) {
   int before = fake()->enqueued;
-  (void)p;
   MUST(sum(shared, 9));
   CHECK(fake()->enqueued == before + 1, "another thread's call fell into this thread's group");
   WANT(ncclInvalidUsage, ncclGroupEnd());
   MUST(ncclGroupStart());
-  MUST(sum(shared, 9)); /* the thread ends with an open group */
+  MUST(sum(shared, 9));
+  MUST(ncclCommInitRank(&unfinished, 2, *(ncclUniqueId*)p, 0)); /* the thread ends with an open group */
   return NULL;
 }
 static void test_threads(ncclComm_t c) {
   pthread_t t;
+  ncclUniqueId id;
+  int v;
+  MUST(ncclGetUniqueId(&id));
   shared = c;
   MUST(ncclGroupStart());
-  pthread_create(&t, NULL, other_thread, NULL);
+  pthread_create(&t, NULL, other_thread, &id);
   pthread_join(t, NULL);
   MUST(ncclGroupEnd());
+  CHECK(unfinished != NULL, "the end of a thread has written to where a group's handle was to go");
+  REFUSED("was destroyed", unfinished, ncclCommCount(unfinished, &v));
 }
 
 int main(void) {

@@ -32,8 +32,9 @@ func TestHeader(t *testing.T) {
 				if std == "c++17" {
 					l, kind = languages()[1], "c++"
 				}
-				args := []string{"-x", kind, "-std=" + std, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-I" + root + "/include"}
-				compile(t, l, append(append(args, more...), sources+"/header.c")...)
+				args := []string{"-x", kind, "-std=" + std, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"}
+				args = append(append(args, "-I"+root+"/include"), more...)
+				compile(t, l, append(args, sources+"/header.c")...)
 			})
 		}
 	}
