@@ -60,7 +60,7 @@ static ncclResult_t fill(const struct hccl_call* a, struct hccl_comm* c, struct 
   item->kind = HCCL_ITEM_CALL;
   item->func = a->func;
   item->comm = a->comm;
-  item->id = c->id;
+  item->id = hccl_number(c, a->comm);
   item->send = a->send;
   item->recv = a->recv;
   item->count = a->count;

@@ -45,7 +45,7 @@ HCCL_API(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* st
   const struct hccl_core_table* table = hccl_core();
   if (table == NULL) return hccl_no_core();
   int found = ncclSuccess;
-  ncclResult_t e = (ncclResult_t)table->async_error(c->id, &found);
+  ncclResult_t e = (ncclResult_t)table->async_error(hccl_number(c, comm), &found);
   *state = e == ncclSuccess ? (ncclResult_t)found : e;
   return e;
 }
@@ -55,7 +55,7 @@ HCCL_API(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
   struct hccl_comm* c = hccl_need(comm, "ncclCommFinalize");
   if (c == NULL) return hccl_noted(ncclInvalidArgument);
   const struct hccl_core_table* table = hccl_core();
-  return hccl_noted(table != NULL ? (ncclResult_t)table->finalize(c->id) : hccl_no_core());
+  return hccl_noted(table != NULL ? (ncclResult_t)table->finalize(hccl_number(c, comm)) : hccl_no_core());
 }
 
 // end lets go of the handle whatever the core says: the caller has no use for it any more. Two threads may end one communicator,
@@ -66,7 +66,7 @@ static ncclResult_t end(ncclComm_t comm, const char* who, int (*core_end)(const 
   if (c == NULL) return ncclInvalidArgument;
   const struct hccl_core_table* table = hccl_core();
   if (table == NULL) return hccl_no_core();
-  ncclResult_t e = (ncclResult_t)core_end(table, c->id);
+  ncclResult_t e = (ncclResult_t)core_end(table, hccl_number(c, comm));
   hccl_comm_release(comm);
   return e;
 }

@@ -2,6 +2,7 @@
 #include "error.h"
 #include "versioned.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define INT(name, since, least, most) {#name, offsetof(ncclConfig_t, name), since, least, most}
 #define POINTER(name, since) {#name, offsetof(ncclConfig_t, name), since, 1, 0}
@@ -67,6 +68,10 @@ ncclResult_t hccl_config_read(const ncclConfig_t* config, ncclComm_t comm, const
   return ncclSuccess;
 }
 
-struct hccl_settings hccl_config_of(const struct hccl_comm* c) {
-  return (struct hccl_settings){c->blocking, c->min_channels, c->max_channels, c->name};
+void hccl_config_of(struct hccl_comm* c, struct hccl_settings* out) {
+  *out = (struct hccl_settings){c->blocking, c->min_channels, c->max_channels, NULL, ""};
+  pthread_mutex_lock(&c->mu);
+  memcpy(out->inherited, c->name, sizeof out->inherited);
+  pthread_mutex_unlock(&c->mu);
+  if (out->inherited[0] != 0) out->name = out->inherited;
 }

@@ -50,7 +50,7 @@ struct hccl_comm* hccl_comm_new(const char* who) {
   if (c->generation == 0) c->generation = 1;
   uintptr_t h = (uintptr_t)HCCL_MARK << 48 | (uintptr_t)c->generation << HCCL_INDEX_BITS | i;
   pthread_mutex_unlock(&mu);
-  c->id = hccl_new_number();
+  atomic_store_explicit(&c->number, hccl_new_number(), memory_order_release);
   atomic_store(&c->rank, -1);
   atomic_store(&c->nranks, 0);
   atomic_store(&c->hot, NULL);
@@ -64,8 +64,7 @@ void hccl_comm_release(ncclComm_t comm) {
   if (c == NULL || !atomic_compare_exchange_strong(&c->handle, &h, 0)) return;
   pthread_mutex_lock(&c->mu);
   hccl_redops_free(c);
-  free(c->name);
-  c->name = NULL;
+  c->name[0] = 0;
   for (int k = 0; c->texts != NULL && k < HCCL_TEXTS; k++) c->texts[k].when = 0;
   pthread_mutex_unlock(&c->mu);
   uint32_t i = (uintptr_t)comm & ((1u << HCCL_INDEX_BITS) - 1);

@@ -16,6 +16,7 @@ enum {
   HCCL_INDEX_BITS = 20,
   HCCL_BLOCK_BITS = 6,
   HCCL_BLOCKS = 1 << (HCCL_INDEX_BITS - HCCL_BLOCK_BITS),
+  HCCL_NAME_SIZE = 64, // of commName, with its end; longer ones are cut
   HCCL_TEXTS = 4, // a text that was returned stays whole until four more errors of its communicator
 };
 #define HCCL_MARK 0x4843u
@@ -28,12 +29,12 @@ struct hccl_comm {
   _Atomic uint32_t inside;  // threads in table.fast; whoever took hot away waits until there is none
   _Atomic int nranks;       // 0: not known yet (a split goes on). Written after rank
   _Atomic int rank;
-  uint64_t id;              // the core's name for it
+  _Atomic uint64_t number;  // the core's name for it
   int device, blocking;
   int32_t min_channels, max_channels; // 0: choose
-  char* name;               // owned; for splits that inherit, NULL: none
 
   pthread_mutex_t mu;       // guards what follows
+  char name[HCCL_NAME_SIZE]; // for splits that inherit; "": none
   struct hccl_redop* ops;
   size_t nops, ops_room;
   struct hccl_text* texts;  // HCCL_TEXTS of them in turn, made at the first error, kept for the entry's next communicator
@@ -53,6 +54,12 @@ static inline struct hccl_comm* hccl_find(ncclComm_t comm) {
   struct hccl_comm* c = atomic_load_explicit(&hccl_blocks[i >> HCCL_BLOCK_BITS], memory_order_relaxed);
   c += i & ((1u << HCCL_BLOCK_BITS) - 1);
   return atomic_load_explicit(&c->handle, memory_order_acquire) == h ? c : NULL;
+}
+
+// The core's number of a communicator; 0, which is nobody's, if the entry has become another's since it was found.
+static inline uint64_t hccl_number(const struct hccl_comm* c, ncclComm_t comm) {
+  uint64_t number = atomic_load_explicit(&c->number, memory_order_acquire);
+  return atomic_load_explicit(&c->handle, memory_order_relaxed) == (uintptr_t)comm ? number : 0;
 }
 
 static inline ncclComm_t hccl_handle(const struct hccl_comm* c) { return (ncclComm_t)atomic_load(&c->handle); }

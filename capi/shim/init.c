@@ -28,9 +28,11 @@ static struct hccl_comm* take_handle(const struct hccl_settings* s, struct hccl_
   c->blocking = s->blocking;
   c->min_channels = s->min_channels;
   c->max_channels = s->max_channels;
-  c->name = s->name != NULL ? strdup(s->name) : NULL;
+  pthread_mutex_lock(&c->mu);
+  if (s->name != NULL) strncat(c->name, s->name, sizeof c->name - 1);
+  pthread_mutex_unlock(&c->mu);
   item->comm = hccl_handle(c);
-  item->new_id = c->id;
+  item->new_id = atomic_load(&c->number);
   *extra->out = item->comm;
   return c;
 }
@@ -107,11 +109,12 @@ static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* child
   *child = NULL;
   if (color < 0 && color != NCCL_SPLIT_NOCOLOR)
     return hccl_fail(comm, ncclInvalidArgument, "%s: colour %d is negative and not NCCL_SPLIT_NOCOLOR", who, color);
-  struct hccl_settings s = hccl_config_of(parent);
+  struct hccl_settings s;
+  hccl_config_of(parent, &s);
   ncclResult_t e = config != NULL ? hccl_config_read(config, comm, who, &s) : ncclSuccess;
   if (e != ncclSuccess) return e;
   if (hccl_core() == NULL) return hccl_no_core();
-  struct hccl_item item = {.kind = HCCL_ITEM_SPLIT, .func = HCCL_SPLIT, .id = parent->id, .color = color, .key = key,
+  struct hccl_item item = {.kind = HCCL_ITEM_SPLIT, .func = HCCL_SPLIT, .id = hccl_number(parent, comm), .color = color, .key = key,
                            .device = parent->device};
   struct hccl_extra extra = {.out = child};
   take_settings(&s, &item);

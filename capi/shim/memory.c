@@ -32,7 +32,7 @@ HCCL_API(ncclResult_t, ncclCommRegister, (const ncclComm_t comm, void* buff, siz
   if (size == 0 || (uintptr_t)buff + size < (uintptr_t)buff)
     return hccl_fail(comm, ncclInvalidArgument, "%s: size %zu is no size of a buffer", who, size);
   const struct hccl_core_table* table = hccl_core();
-  return table != NULL ? (ncclResult_t)table->comm_register(c->id, buff, size, handle) : hccl_no_core();
+  return table != NULL ? (ncclResult_t)table->comm_register(hccl_number(c, comm), buff, size, handle) : hccl_no_core();
 }
 
 HCCL_API(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* handle)) {
@@ -41,7 +41,7 @@ HCCL_API(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* handle)
   if (c == NULL) return ncclInvalidArgument;
   if (handle == NULL) return null(comm, who, "handle");
   const struct hccl_core_table* table = hccl_core();
-  return table != NULL ? (ncclResult_t)table->comm_deregister(c->id, handle) : hccl_no_core();
+  return table != NULL ? (ncclResult_t)table->comm_deregister(hccl_number(c, comm), handle) : hccl_no_core();
 }
 
 HCCL_API(ncclResult_t, ncclCommMemStats, (ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value)) {
@@ -52,5 +52,5 @@ HCCL_API(ncclResult_t, ncclCommMemStats, (ncclComm_t comm, ncclCommMemStat_t sta
   if ((int)stat < ncclStatGpuMemSuspend || (int)stat > ncclStatGpuMemTotal)
     return hccl_fail(comm, ncclInvalidArgument, "%s: stat %d is no ncclCommMemStat_t", who, (int)stat);
   const struct hccl_core_table* table = hccl_core();
-  return table != NULL ? (ncclResult_t)table->mem_stats(c->id, (int)stat, value) : hccl_no_core();
+  return table != NULL ? (ncclResult_t)table->mem_stats(hccl_number(c, comm), (int)stat, value) : hccl_no_core();
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; // guards what calls record; what a test sets, it sets between calls
 static struct fake state;
 struct fake* hccl_fake(void) { return &state; }
 
@@ -26,7 +27,9 @@ static void counts(uint64_t* to, const uint64_t* from, int n) {
   if (from != NULL) memcpy(to, from, sizeof *to * (size_t)(n < FAKE_RANKS ? n : FAKE_RANKS));
 }
 
-static void record(const struct hccl_item* items, size_t n) {
+static void record(int* calls, const struct hccl_item* items, size_t n) {
+  pthread_mutex_lock(&mu);
+  ++*calls;
   state.count = (int)n;
   for (size_t k = 0; k < n && k < FAKE_ITEMS; k++) {
     struct fake_item* f = &state.items[k];
@@ -38,11 +41,11 @@ static void record(const struct hccl_item* items, size_t n) {
     counts(f->scounts, items[k].scounts, items[k].nranks);
     counts(f->sdispls, items[k].sdispls, items[k].nranks);
   }
+  pthread_mutex_unlock(&mu);
 }
 
 static int enqueue(struct hccl_item* items, size_t n) {
-  state.enqueued++;
-  record(items, n);
+  record(&state.enqueued, items, n);
   for (size_t k = 0; k < n; k++) {
     struct hccl_item* i = &items[k];
     i->result = state.answer;
@@ -55,16 +58,14 @@ static int enqueue(struct hccl_item* items, size_t n) {
 }
 
 static int fast(void* hot, const struct hccl_item* item) {
-  state.fast++;
   if (hot != state.hot) abort();
-  record(item, 1);
+  record(&state.fast, item, 1);
   if (state.in_fast != NULL) state.in_fast();
   return item->count < 100 ? 0 : -1;
 }
 
 static int simulate(const struct hccl_item* items, size_t n, float* microseconds) {
-  state.simulated++;
-  record(items, n);
+  record(&state.simulated, items, n);
   *microseconds = 12.5f;
   return 0;
 }

@@ -58,10 +58,10 @@ static void test_taken_back(void) {
 }
 
 /* Threads that call while others destroy and make: always an answer, never another communicator's state. */
-static volatile int stop;
+static int stop;
 static void* hammer(void* p) {
   (void)p;
-  while (!stop) {
+  while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
     ncclComm_t c = __atomic_load_n(&comm, __ATOMIC_SEQ_CST);
     int e = (int)sum(c, 8);
     CHECK(e == ncclSuccess || e == ncclInvalidArgument, "gave %d (%s)", e, ncclGetLastError(NULL));
@@ -77,7 +77,7 @@ static void test_race(void) {
     fake()->services->ready(old, 0, 2, NULL);
     MUST(ncclCommDestroy(old));
   }
-  stop = 1;
+  __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
   for (int k = 0; k < 2; k++) pthread_join(t[k], NULL);
 }
 
