@@ -17,8 +17,8 @@ static ncclResult_t message(enum hccl_func func, const char* who, const void* se
   if (e == ncclSuccess && count > 0)
     e = hccl_check_pointer(comm, who, func == HCCL_SEND ? "the send buffer" : "the receive buffer", buff);
   if (e != ncclSuccess) return e;
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = func, .comm = comm, .id = hccl_number(c, comm), .send = send, .recv = recv,
-                           .count = count, .type = type, .root = peer};
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = func, .comm = comm, .id = hccl_number(c, comm), .send = send,
+                           .recv = recv, .count = count, .type = type, .root = peer};
   return hccl_start(&item, NULL);
 }
 

@@ -61,8 +61,8 @@ static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* count
     if (e == ncclSuccess)
       e = hccl_check_overlap(comm, who, send, counts[rank] * size, recv, b.end, own(&b, rank, size), NULL);
   }
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_GATHER_V, .comm = comm, .id = hccl_number(c, comm), .send = send, .recv = recv,
-                           .count = b.total, .type = type, .rcounts = counts, .rdispls = b.displs, .nranks = nranks};
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_GATHER_V, .comm = comm, .id = hccl_number(c, comm),
+                           .send = send, .recv = recv, .count = b.total, .type = type, .rcounts = counts, .rdispls = b.displs, .nranks = nranks};
   if (e == ncclSuccess) e = hccl_start(&item, NULL);
   free(b.packed);
   return e;
@@ -75,8 +75,8 @@ static ncclResult_t reduce_v(const void* send, void* recv, const uint64_t* count
   if (c == NULL) return ncclInvalidArgument;
   int nranks, rank = atomic_load(&c->rank);
   struct blocks b = {.what = "the send buffer", .p = send, .counts = counts, .displs = displs};
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_REDUCE_SCATTER_V, .comm = comm, .id = hccl_number(c, comm), .send = send,
-                           .recv = recv};
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_REDUCE_SCATTER_V, .comm = comm, .id = hccl_number(c, comm),
+                           .send = send, .recv = recv};
   struct hccl_extra extra = {0};
   ncclResult_t e = known(c, comm, who, type, stream, &nranks);
   if (e == ncclSuccess) e = hccl_redop_use(c, comm, who, op, type, &item, &extra.factor);
@@ -105,8 +105,8 @@ static ncclResult_t all_to_all_v(struct blocks* s, struct blocks* r, int type, n
   e = measure(s, comm, who, nranks, size);
   if (e == ncclSuccess) e = measure(r, comm, who, nranks, size);
   if (e == ncclSuccess && s->end > 0 && r->end > 0) e = hccl_check_overlap(comm, who, s->p, s->end, r->p, r->end, NULL, NULL);
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_TO_ALL_V, .comm = comm, .id = hccl_number(c, comm), .send = s->p,
-                           .recv = (void*)r->p, .type = type, .scounts = s->counts, .sdispls = s->displs, .rcounts = r->counts,
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_TO_ALL_V, .comm = comm, .id = hccl_number(c, comm),
+                           .send = s->p, .recv = (void*)r->p, .type = type, .scounts = s->counts, .sdispls = s->displs, .rcounts = r->counts,
                            .rdispls = r->displs, .nranks = nranks};
   return e == ncclSuccess ? hccl_start(&item, NULL) : e;
 }
