@@ -62,7 +62,8 @@ static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* count
       e = hccl_check_overlap(comm, who, send, counts[rank] * size, recv, b.end, own(&b, rank, size), NULL);
   }
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_GATHER_V, .comm = comm, .id = hccl_number(c, comm),
-                           .send = send, .recv = recv, .count = b.total, .type = type, .rcounts = counts, .rdispls = b.displs, .nranks = nranks};
+                           .send = send, .recv = recv, .count = b.total,
+                           .type = type, .rcounts = counts, .rdispls = b.displs, .nranks = nranks};
   if (e == ncclSuccess) e = hccl_start(&item, NULL);
   free(b.packed);
   return e;
@@ -106,7 +107,8 @@ static ncclResult_t all_to_all_v(struct blocks* s, struct blocks* r, int type, n
   if (e == ncclSuccess) e = measure(r, comm, who, nranks, size);
   if (e == ncclSuccess && s->end > 0 && r->end > 0) e = hccl_check_overlap(comm, who, s->p, s->end, r->p, r->end, NULL, NULL);
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_TO_ALL_V, .comm = comm, .id = hccl_number(c, comm),
-                           .send = s->p, .recv = (void*)r->p, .type = type, .scounts = s->counts, .sdispls = s->displs, .rcounts = r->counts,
+                           .send = s->p, .recv = (void*)r->p, .type = type,
+                           .scounts = s->counts, .sdispls = s->displs, .rcounts = r->counts,
                            .rdispls = r->displs, .nranks = nranks};
   return e == ncclSuccess ? hccl_start(&item, NULL) : e;
 }
