@@ -2,6 +2,7 @@ package core
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"sync/atomic"
 	"time"
 
@@ -199,6 +200,6 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, deadline time.Time) (err error) {
 
 // childSecret is the secret of a communicator that is split off: all its ranks derive the same.
 func childSecret(parent secret, split uint64, color int32) secret {
-	b := append(parent[:], byte(split), byte(split>>8), byte(split>>16), byte(split>>24), byte(color), byte(color>>8), byte(color>>16), byte(color>>24))
-	return sha256.Sum256(b)
+	b := binary.LittleEndian.AppendUint32(parent[:], uint32(split))
+	return sha256.Sum256(binary.LittleEndian.AppendUint32(b, uint32(color)))
 }

@@ -66,10 +66,10 @@ func (c *Comm) gap(grace bool) error {
 		if r == c.rank || how == "" {
 			continue
 		}
+		if grace && c.msgs != nil && c.msgs.waitsFor(r) {
+			return c.goneError(r, how)
+		}
 		if !c.turn.on {
-			if c.blocker() == r && grace {
-				return c.goneError(r, how)
-			}
 			continue
 		}
 		last, ok := c.seg.Last(r)
@@ -171,8 +171,8 @@ func (c *Comm) disagree(r int, cause error) error {
 	if err := c.compare(); err != nil {
 		return err
 	}
-	return failf(InvalidUsage, "rank %d in %s got data of another operation from rank %d: the ranks do not make the same calls in the same order: %w",
-		c.rank, c.doing(), r, cause)
+	return failf(InvalidUsage, "rank %d in %s got data of another operation from rank %d: the ranks do not make the same calls in the "+
+		"same order: %w", c.rank, c.doing(), r, cause)
 }
 
 // differ records that rank r made another call, for all ranks to see.
@@ -202,8 +202,8 @@ func (c *Comm) faultError(f *shm.Fault) error {
 		return failf(InvalidUsage, "rank %d calls %s and rank %d calls %s: a message and its receive must name the same count and type",
 			f.Ranks[0], callText(a), f.Ranks[1], callText(b))
 	}
-	return failf(InvalidUsage, "the ranks disagree in operation %d: rank %d calls %s, rank %d calls %s: all ranks must make the same calls in the same order",
-		a.Seq, f.Ranks[0], callText(a), f.Ranks[1], callText(b))
+	return failf(InvalidUsage, "the ranks disagree in operation %d: rank %d calls %s, rank %d calls %s: all ranks must make the same calls "+
+		"in the same order", a.Seq, f.Ranks[0], callText(a), f.Ranks[1], callText(b))
 }
 
 // callText is a call as its header tells it.

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"runtime"
+
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto"
@@ -10,6 +12,10 @@ import (
 const (
 	eagerBytes = 8 << 10   // a message up to this goes at once and waits at the receiver
 	dataBytes  = 128 << 10 // payload of a data frame
+
+	// leastFrame is the least room that is asked for: a port that must grow its slots waits until all has been read, which a small
+	// message behind a smaller one must not.
+	leastFrame = wire.FrameSize + eagerBytes
 )
 
 // messageTag is that of all slices of message ports: messages have numbers of their own, in their frames.
@@ -77,6 +83,7 @@ func (ms *messages) start(c *Call) (*message, error) {
 			return nil, err
 		}
 		err = ms.matched(l, m, &a.frame, device.BytesPtr(a.payload))
+		runtime.KeepAlive(a.payload)
 	}
 	return m, err
 }
@@ -128,6 +135,12 @@ func (ms *messages) advance() (moved bool, err error) {
 
 func (l *line) busy() bool {
 	return len(l.sends)+len(l.inbox.posted)+len(l.open)+len(l.clear) > 0 || l.put.active || l.got.active
+}
+
+// waitsFor reports whether something of a peer, its message or room to write, is waited for.
+func (ms *messages) waitsFor(peer int) bool {
+	l := ms.lines[peer]
+	return l != nil && l.busy()
 }
 
 // blocker is a peer whose message or room is waited for, -1 if none.

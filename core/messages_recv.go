@@ -2,6 +2,7 @@ package core
 
 import (
 	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto/wire"
 )
 
@@ -40,6 +41,9 @@ func readFrame(p device.Ptr, n uint64, peer int) (wire.Frame, error) {
 	f := *wire.FrameAt(p)
 	if f.Version != wire.Version || f.Bytes != n-wire.FrameSize {
 		return f, failf(InternalError, "rank %d sent a message frame of version %d with %d bytes in a slice of %d", peer, f.Version, f.Bytes, n)
+	}
+	if f.Kind == wire.Eager && f.Bytes != f.Count*coll.DataType(f.Type).Size() {
+		return f, failf(InternalError, "rank %d sent a message of %d elements of %v in %d bytes", peer, f.Count, coll.DataType(f.Type), f.Bytes)
 	}
 	return f, nil
 }
@@ -90,7 +94,7 @@ func (ms *messages) arrived(l *line, f *wire.Frame, payload device.Ptr) error {
 	if err := disagrees(f, m, l.peer, ms.me); err != nil {
 		return err
 	}
-	if f.Kind == wire.Eager && f.Bytes == m.bytes() {
+	if f.Kind == wire.Eager {
 		m.id, m.state = f.ID, flowing
 		l.open = append(l.open, m)
 		return ms.copyIn(l, m, f, payload)
