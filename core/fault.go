@@ -49,6 +49,9 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 			return err
 		}
 	}
+	if c.turn.on && c.turn.cur.odd != nil && waited >= oddTime {
+		return c.turn.cur.odd
+	}
 	if limit == 0 {
 		limit = c.settings.Timeout
 	}
@@ -159,6 +162,20 @@ func pair(a int, ha shm.Header, b int, hb shm.Header) shm.Fault {
 		a, ha, b, hb = b, hb, a, ha
 	}
 	return shm.Fault{Ranks: [2]int{a, b}, Headers: [2]shm.Header{ha, hb}}
+}
+
+// oddTime is how long a rank that got data of another operation waits for the header that tells which.
+const oddTime = 2 * time.Second
+
+// oddity is called when data of another operation came from rank r. Over TCP data and headers travel apart: this rank tells its own
+// header and stands still until somebody's answer names both calls, or until diagnose gives that up.
+func (c *Comm) oddity(r int, cause error) error {
+	err := c.disagree(r, cause)
+	if c.net == nil || !errors.Is(err, cause) {
+		return err
+	}
+	c.turn.cur.odd = err
+	return nil
 }
 
 // disagree is called when data of another operation came from rank r.

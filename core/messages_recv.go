@@ -19,6 +19,9 @@ func (ms *messages) pullFrames(l *line) (moved bool, err error) {
 			moved = true
 		}
 		p, n, err := l.in.Peek()
+		if err != nil && !l.busy() {
+			return moved, nil // a peer that has given all may leave while others are still waited for
+		}
 		if p == 0 || err != nil {
 			return moved, err
 		}

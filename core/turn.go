@@ -24,8 +24,9 @@ type collective struct {
 	call   *Call
 	header shm.Header
 	seq    uint64
-	mail   bool // by the one-shot path that is shared with C
-	agreed int  // ranks below this have made the same call, see confirmed
+	mail   bool  // by the one-shot path that is shared with C
+	agreed int   // ranks below this have made the same call, see confirmed
+	odd    error // data of another operation came over TCP; its header may follow, see oddity
 	run    *proto.Run
 	op     proto.Op
 	choice proto.Choice
@@ -124,7 +125,7 @@ func (c *Comm) begin(call *Call) error {
 	if err != nil {
 		return err
 	}
-	cur.call, cur.choice, cur.agreed = call, choice, 0
+	cur.call, cur.choice, cur.agreed, cur.odd = call, choice, 0, nil
 	cur.mail = c.byMail(call)
 	if cur.mail {
 		cur.header = header(call, 0, 0)
@@ -153,10 +154,13 @@ func (c *Comm) beginPlan(call *Call) error {
 // step advances the running operation.
 func (c *Comm) step() (moved, done bool, err error) {
 	cur := &c.turn.cur
+	if cur.odd != nil {
+		return false, false, nil
+	}
 	if !cur.mail {
 		moved, done, err = cur.run.Advance()
 		if err != nil && errors.Is(err, proto.ErrTag) {
-			err = c.disagree(cur.run.Blocked(), err)
+			err = c.oddity(cur.run.Blocked(), err)
 		}
 		if done && err == nil {
 			done, err = c.confirmed()
