@@ -6,7 +6,7 @@ import "hccl.dev/hccl/proto/wire"
 func (ms *messages) clearAnnounced(l *line) (bool, error) {
 	moved := false
 	for len(l.clear) > 0 && !l.put.active {
-		p, err := l.out.Reserve(leastFrame)
+		p, err := l.out.Reserve(leastFrame, 0)
 		if p == 0 || err != nil {
 			return moved, err
 		}
@@ -72,7 +72,7 @@ func (ms *messages) fill(l *line, m *message) (bool, error) {
 	default:
 		f.Kind = wire.Announce
 	}
-	p, err := l.out.Reserve(max(wire.FrameSize+f.Bytes, leastFrame))
+	p, err := l.out.Reserve(max(wire.FrameSize+f.Bytes, leastFrame), 0)
 	if p == 0 || err != nil {
 		return false, err
 	}

@@ -18,12 +18,12 @@ func (q *nullQueue) Submit(cmds []device.Cmd) (device.Fence, error) {
 // openPort is a port without memory, memory barriers or peers: there is always room and always a slice.
 type openPort struct{ n uint64 }
 
-func (p *openPort) Begin(proto.Tag)                      {}
-func (p *openPort) Reserve(n uint64) (device.Ptr, error) { return 4096, nil }
-func (p *openPort) Commit(n uint64)                      {}
-func (p *openPort) Blocker() int                         { return -1 }
-func (p *openPort) Peek() (device.Ptr, uint64, error)    { return 8192, p.n, nil }
-func (p *openPort) Release()                             {}
+func (p *openPort) Begin(proto.Tag)                                    {}
+func (p *openPort) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) { return 4096, nil }
+func (p *openPort) Commit(n uint64)                                    {}
+func (p *openPort) Blocker() int                                       { return -1 }
+func (p *openPort) Peek() (device.Ptr, uint64, error)                  { return 8192, p.n, nil }
+func (p *openPort) Release()                                           {}
 
 type openPorts struct{ n uint64 }
 

@@ -26,11 +26,11 @@ type Choice struct {
 
 // Sizes of the rule, in bytes. One shot waits once and reads N vectors, two shots wait twice and read three chunks for each rank.
 const (
-	oneShotMax  = 32 << 10  // of a vector
-	oneShotRead = 128 << 10 // of all ranks' vectors together
-	sliceMin    = 8 << 10   // shorter slices cost more in steps than they hide
-	sliceMax    = 128 << 10 // a slice and its copies stay in the second-level cache
-	maxChannels = 16        // more ports than this help nobody on one host
+	oneShotMax  = 256 << 10      // of a vector
+	oneShotRead = 512 << 10      // of all ranks' vectors together
+	sliceMin    = 8 << 10        // shorter slices cost more in steps than they hide
+	sliceMax    = 128<<10 - 3*64 // longer ones leave the second-level cache with their copies; a slot of 128 KiB holds it at any alignment
+	maxChannels = 16             // more ports than this help nobody on one host
 )
 
 // Choose picks algorithm, channels and slice. It depends only on s and on the parts of op that all ranks share, so that all
@@ -112,11 +112,17 @@ func shared(op *Op) uint64 {
 	return op.Count
 }
 
-// sliceFor cuts a chunk into at least two slices, so that one is copied while the other is summed, once they are long enough.
+// sliceFor cuts a chunk into equal slices: as few as sliceMax allows where a rank does one thing after the other anyway (one shot),
+// at least two where one is copied while the other is summed, once they are long enough.
 func sliceFor(a Algo, op *Op, channels int) uint64 {
 	chunk := shared(op) * op.Type.Size() / uint64(channels)
-	if a != OneShot && (op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast) {
-		chunk /= uint64(op.N)
+	pieces := uint64(1)
+	if a != OneShot {
+		pieces = 2
+		if op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast {
+			chunk /= uint64(op.N)
+		}
 	}
-	return min(max(chunk/2&^63, sliceMin), sliceMax)
+	pieces = max(pieces, (chunk+sliceMax-1)/sliceMax)
+	return max((chunk/pieces+127)&^63, sliceMin)
 }

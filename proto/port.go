@@ -31,8 +31,10 @@ const (
 type Out interface {
 	Begin(Tag) // slices committed from here on belong to this operation
 	// Reserve returns room for a slice of n bytes, or 0: not now. The room may be written until Commit, which
-	// follows before the next Reserve. n may be 0: an empty slice is a slice, with an address that is not 0.
-	Reserve(n uint64) (device.Ptr, error)
+	// follows before the next Reserve. n may be 0: an empty slice is a slice, with an address that is not 0. Where the transport
+	// can, the room lies in its cache line as like lies in its own: copies between the two, and sums with the slice where like's
+	// kind of memory is at the reader, then run on whole lines.
+	Reserve(n uint64, like device.Ptr) (device.Ptr, error)
 	Commit(n uint64) // hands the reserved slice to the readers; n is at most what was reserved
 	// Blocker is the rank whose reading the next Reserve waits for, -1 if none.
 	Blocker() int

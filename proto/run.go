@@ -98,7 +98,7 @@ type channel struct {
 const burst = 64
 
 // streamBytes is the size of a receive buffer from which on results are written around the caches.
-const streamBytes = 4 << 20
+const streamBytes = 1 << 20
 
 // Blocked is the rank that the operation waits for: whose slice is missing, or who has not read; -1 where it is nobody.
 func (r *Run) Blocked() int {

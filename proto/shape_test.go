@@ -132,9 +132,9 @@ func (q *countingQueue) Submit(cmds []device.Cmd) (device.Fence, error) {
 	return device.Fence{}, nil
 }
 
-// TestLargeResultsAreStreamed: into the user's buffer above the limit, never into a slot, and all on whole lines.
+// TestLargeResultsAreStreamed: into the user's buffer from the limit on, never into a slot, and all on whole lines.
 func TestLargeResultsAreStreamed(t *testing.T) {
-	for count, want := range map[uint64]bool{1 << 20: false, 1<<20 + 1: true} { // float32: 4 MiB and one element more
+	for count, want := range map[uint64]bool{1<<18 - 1: false, 1 << 18: true} { // float32: one element less than 1 MiB, and 1 MiB
 		q := &countingQueue{}
 		k := proto.Key{Func: coll.AllGather, Algo: proto.OneShot, N: 1, Channels: 1}
 		plans := plansOf(t, k)

@@ -130,7 +130,7 @@ func (r *Run) submit(c *channel, s *step, index int) (bool, error) {
 		return true, nil
 	}
 	if !c.roomy {
-		room, err := r.ends[s.port].out.Reserve(c.n * r.size)
+		room, err := r.ends[s.port].out.Reserve(c.n*r.size, r.like(c, s))
 		if err != nil {
 			return false, &PeerError{r.ends[s.port].out.Blocker(), index, err}
 		}
@@ -159,6 +159,14 @@ func (r *Run) submit(c *channel, s *step, index int) (bool, error) {
 	}
 	c.fence = fence
 	return true, nil
+}
+
+// like is the user's memory that a slice comes from or also goes to.
+func (r *Run) like(c *channel, s *step) device.Ptr {
+	if s.kept {
+		return r.base[RecvBuf] + device.Ptr(s.dst+c.offset)
+	}
+	return r.base[s.src[0].buf] + device.Ptr(s.src[0].off+c.offset)
 }
 
 // gather collects the addresses of a slice's sources, in order; false: not now.

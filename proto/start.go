@@ -130,7 +130,7 @@ func (r *Run) place(op *Op, slice uint64) error {
 	if acc == op.Type { // device.Cmd: a result of the type Acc is a partial sum only where Acc is not the type of the sources
 		r.partial = coll.Sum
 	}
-	stream := op.reach(RecvBuf)*r.size > streamBytes
+	stream := op.reach(RecvBuf)*r.size >= streamBytes
 	for i := range r.channels {
 		c := &r.channels[i]
 		c.rounds = 0

@@ -73,7 +73,7 @@ func volley(s *Segment, turns int, seed uint64) error {
 		for range rng.IntN(200) {
 			Processors()
 		}
-		if p, err := o.Reserve(8); p == 0 {
+		if p, err := o.Reserve(8, 0); p == 0 {
 			return fmt.Errorf("turn %d: no room: %v", k, err)
 		}
 		o.Commit(8)

@@ -22,6 +22,7 @@ type out struct {
 	tail    uint64  // slices known to be read by all
 	slots   uint64  // a power of two, at most ringLen
 	size    uint64  // bytes of a slot
+	phase   uint64  // where in its first line the reserved slice begins
 	tag     proto.Tag
 	region  region
 	readers []reader
@@ -48,16 +49,22 @@ func (o *out) Begin(tag proto.Tag) {
 }
 
 // Reserve returns room for a slice of n bytes, or 0: not now.
-func (o *out) Reserve(n uint64) (device.Ptr, error) {
-	if n > o.size || o.staging == 0 {
-		return o.attach(n)
+func (o *out) Reserve(n uint64, like device.Ptr) (device.Ptr, error) {
+	o.phase = uint64(like) & (lineSize - 1)
+	if n+o.phase > o.size || o.staging == 0 {
+		return o.attach(n + o.phase)
 	}
 	if o.head-o.tail >= o.slots {
 		if err := o.look(); err != nil || o.head-o.tail >= o.slots {
 			return 0, err
 		}
 	}
-	return device.Ptr(o.staging + uintptr(o.head&(o.slots-1)*o.size)), nil
+	return o.room(), nil
+}
+
+// room is where the next slice lies.
+func (o *out) room() device.Ptr {
+	return device.Ptr(o.staging + uintptr(o.head&(o.slots-1)*o.size+o.phase))
 }
 
 // look finds how far the slowest reader is.
@@ -82,7 +89,7 @@ func (o *out) look() error {
 func (o *out) Commit(n uint64) {
 	d := sliceAt(o.ring + uintptr(o.head&(ringLen-1))*lineSize)
 	d.seq, d.hash, d.lane = o.tag.Seq, o.tag.Hash, o.tag.Lane
-	d.off, d.len = o.region.off+o.head&(o.slots-1)*o.size, n
+	d.off, d.len = o.region.off+o.head&(o.slots-1)*o.size+o.phase, n
 	o.head++
 	d.stamp.Store(o.head)
 	for k := range o.readers {
@@ -129,7 +136,7 @@ func (o *out) attach(n uint64) (device.Ptr, error) {
 	for slots := slotsFor(size); ; slots /= 2 {
 		err := o.s.arena.attach(o, slots, size)
 		if err == nil {
-			return device.Ptr(o.staging + uintptr(o.head&(o.slots-1)*o.size)), nil
+			return o.room(), nil
 		}
 		if slots == 1 {
 			return 0, err

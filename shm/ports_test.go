@@ -39,7 +39,7 @@ func inOf(t testing.TB, p *Ports, kind proto.Kind, channel, peer int) proto.In {
 // send commits a slice of n bytes with a mark at each end, if there is room.
 func send(t testing.TB, o proto.Out, n, mark uint64) bool {
 	t.Helper()
-	p, err := o.Reserve(n)
+	p, err := o.Reserve(n, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestPortsBounded(t *testing.T) {
 	for k := range n {
 		receive(t, in1, 64<<10, k)
 	}
-	if x, _ := o.Reserve(8); x != 0 || o.Blocker() != 2 {
+	if x, _ := o.Reserve(8, 0); x != 0 || o.Blocker() != 2 {
 		t.Errorf("one of two readers has read: room at %x, blocker %d, want 2", x, o.Blocker())
 	}
 	receive(t, in2, 64<<10, 0)
@@ -144,7 +144,7 @@ func TestPortsTags(t *testing.T) {
 	o, in := outOf(t, p[0], proto.Pair, 0, 1), inOf(t, p[1], proto.Pair, 0, 0)
 	good := proto.Tag{Lane: 1, Seq: 2, Hash: 3}
 	o.Begin(good)
-	if x, err := o.Reserve(0); x == 0 || err != nil {
+	if x, err := o.Reserve(0, 0); x == 0 || err != nil {
 		t.Fatal(x, err)
 	}
 	o.Commit(0)
@@ -197,7 +197,7 @@ func TestHostileAck(t *testing.T) {
 	}
 	for _, ack := range []uint64{o.head + 1, ^uint64(0), 1 << 40} {
 		word64(o.readers[0].ack).Store(ack)
-		if x, err := o.Reserve(4 << 10); x != 0 || err != errAck {
+		if x, err := o.Reserve(4<<10, 0); x != 0 || err != errAck {
 			t.Errorf("ack %d of %d: %x, %v", ack, o.head, x, err)
 		}
 	}
@@ -314,7 +314,7 @@ func BenchmarkSlice(b *testing.B) {
 	o.Begin(proto.Tag{})
 	b.ReportAllocs()
 	for b.Loop() {
-		o.Reserve(4 << 10)
+		o.Reserve(4<<10, 0)
 		o.Commit(4 << 10)
 		in.Peek()
 		in.Release()

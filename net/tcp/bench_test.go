@@ -19,7 +19,7 @@ func drive(out proto.Out, in proto.In, a, b *node, n int, size uint64) {
 	sent, got := 0, 0
 	for got < n {
 		if sent < n {
-			if p, _ := out.Reserve(size); p != 0 {
+			if p, _ := out.Reserve(size, 0); p != 0 {
 				out.Commit(size)
 				sent++
 			}
@@ -140,7 +140,7 @@ func cpu() (t time.Duration) {
 }
 
 func pass(out proto.Out, n uint64) bool {
-	p, err := out.Reserve(n)
+	p, err := out.Reserve(n, 0)
 	if err != nil {
 		panic(err)
 	}

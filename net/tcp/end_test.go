@@ -53,7 +53,7 @@ func TestGoodbyeComesBehindEverythingCommitted(t *testing.T) {
 		}
 		_, _, err := ins[0].Peek()
 		wantGone(t, err, 0, true)
-		_, err = outOf(t, nodes[1], proto.All, 0, 0).Reserve(8)
+		_, err = outOf(t, nodes[1], proto.All, 0, 0).Reserve(8, 0)
 		wantGone(t, err, 0, true)
 		wantGone(t, nodes[2].Control(0, nil), 0, true)
 		if err := nodes[0].Control(1, nil); err == nil {
@@ -312,7 +312,7 @@ func pour() {
 		panic(err)
 	}
 	for i := 0; ; {
-		p, err := out.Reserve(50_000)
+		p, err := out.Reserve(50_000, 0)
 		if err != nil {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // the parent has ended
 		}

@@ -280,7 +280,7 @@ func inOf(tb testing.TB, d *node, kind proto.Kind, channel, peer int) proto.In {
 // put writes a slice, and reports false when there is no room.
 func put(tb testing.TB, o proto.Out, b []byte) bool {
 	tb.Helper()
-	p, err := o.Reserve(uint64(len(b)))
+	p, err := o.Reserve(uint64(len(b)), 0)
 	if err != nil {
 		tb.Fatal(err)
 	}

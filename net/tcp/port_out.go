@@ -26,7 +26,7 @@ func (o *outPort) Begin(t proto.Tag) { o.tag = t }
 
 // Reserve waits, by saying "not now", for the slowest reader. Beyond the cap of staging only a port with nothing on its way gets
 // memory: it may be what everything else waits for.
-func (o *outPort) Reserve(n uint64) (device.Ptr, error) {
+func (o *outPort) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {
 	if n > MaxSlice {
 		return 0, fmt.Errorf("slice of %d bytes, at most %d may be", n, MaxSlice)
 	}
@@ -105,7 +105,7 @@ type selfOut struct {
 func (o *selfOut) Begin(t proto.Tag) { o.tag = t }
 
 // Reserve is never short of a reader that another process holds up, so it may always go beyond the cap of staging.
-func (o *selfOut) Reserve(n uint64) (device.Ptr, error) {
+func (o *selfOut) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {
 	if n > MaxSlice {
 		return 0, fmt.Errorf("slice of %d bytes, at most %d may be", n, MaxSlice)
 	}

@@ -126,7 +126,7 @@ func TestOneSliceReachesAllOthers(t *testing.T) {
 			}
 		}
 		nodes[2].until(t, "acks of the fast readers", func() bool { return out.Blocker() == 3 })
-		if p, err := out.Reserve(1); p != 0 || err != nil {
+		if p, err := out.Reserve(1, 0); p != 0 || err != nil {
 			t.Fatalf("Reserve = %v, %v while rank 3 reads nothing", p, err)
 		}
 		for range slots {
@@ -195,7 +195,7 @@ func TestPortsThatCannotBe(t *testing.T) {
 	if _, err := d.In(proto.All, 0, 1); err == nil {
 		t.Error("reading the own port to all has no error")
 	}
-	if _, err := outOf(t, d, proto.Pair, 0, 0).Reserve(MaxSlice + 1); err == nil {
+	if _, err := outOf(t, d, proto.Pair, 0, 0).Reserve(MaxSlice+1, 0); err == nil {
 		t.Error("a slice that is too large has no error")
 	}
 	if err := d.Control(0, make([]byte, MaxControl+1)); err == nil || !strings.Contains(err.Error(), "2049 bytes") {

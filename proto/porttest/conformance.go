@@ -98,7 +98,7 @@ func pattern(line, k int, i uint64) byte { return byte(uint64(line)*31 + uint64(
 // tryWrite writes slice k if there is room now.
 func (s *suite) tryWrite(o proto.Out, line, k int, n uint64) bool {
 	s.Helper()
-	p, err := o.Reserve(n)
+	p, err := o.Reserve(n, 0)
 	if err != nil {
 		s.Fatalf("reserve %d bytes for slice %d: %v", n, k, err)
 	}

@@ -118,7 +118,7 @@ type out struct {
 
 func (o *out) Begin(t proto.Tag) { o.tag = t }
 
-func (o *out) Reserve(n uint64) (device.Ptr, error) {
+func (o *out) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {
 	o.l.mu.Lock()
 	defer o.l.mu.Unlock()
 	if o.l.full() {

@@ -22,7 +22,7 @@ func (s *suite) sizes() {
 	var p device.Ptr
 	s.wait("room", func() bool {
 		var err error
-		if p, err = o.Reserve(100); err != nil {
+		if p, err = o.Reserve(100, 0); err != nil {
 			s.Fatal(err)
 		}
 		return p != 0
