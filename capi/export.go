@@ -34,7 +34,7 @@ func one(it *C.struct_hccl_item) C.int {
 	}
 	var call core.Call
 	readCall(it, c.Size(), &call)
-	if err := c.Do(&call, unsafe.Pointer(it)); err != nil {
+	if err := c.Do(&call, uintptr(unsafe.Pointer(it))); err != nil {
 		return report(it.comm, err)
 	}
 	return C.int(core.Success)

@@ -26,6 +26,7 @@ import (
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/shm"
+	"hccl.dev/hccl/shm/fast"
 )
 
 // maxProcs is GOMAXPROCS in the host's process: it only limits threads that run Go code at once, and spinning ranks must not
@@ -76,8 +77,12 @@ func (keeper) Closed(fd int) { C.hccl_core_fd_closed(C.int(fd)) }
 // handle is the shim's struct of a communicator.
 type handle struct{ c *C.struct_ncclComm }
 
-func (h handle) Ready(rank, n int, hot unsafe.Pointer) {
-	C.hccl_core_ready(h.c, C.int(rank), C.int(n), hot)
+func (h handle) Ready(rank, n int, hot *fast.Hot) {
+	var path unsafe.Pointer
+	if hot != nil {
+		path = hot.Ptr()
+	}
+	C.hccl_core_ready(h.c, C.int(rank), C.int(n), path)
 }
 
 func (h handle) Failed(text string) {

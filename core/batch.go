@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,14 @@ type batch struct {
 	bell  *shm.Bell     // while it naps
 	since time.Time     // when the present standstill was first noticed; zero while things move
 	check time.Time     // when to look closer next
+
+	failed []failure // how the turns of those that failed ended
+}
+
+// failure is a communicator's error in a batch.
+type failure struct {
+	comm *Comm
+	err  error
 }
 
 const (
@@ -35,6 +44,7 @@ var spinners atomic.Int32
 
 // drive advances all turns until each is done or has failed, and returns the first failure.
 func (b *batch) drive() error {
+	b.failed = b.failed[:0]
 	patience, yielding := spins, yields
 	if spinners.Add(1) > maxSpinners {
 		patience, yielding = 1, 0
@@ -82,21 +92,41 @@ func (b *batch) advance() (moved, done bool) {
 func (b *batch) end() (err error) {
 	b.since = time.Time{}
 	for _, c := range b.comms {
-		if c.net != nil {
-			c.net.Give()
-		}
-		if p, ok := c.ports.(*shm.Ports); ok {
-			p.Rest()
-		}
-		for _, m := range c.turn.live {
-			c.msgs.release(m)
-		}
-		if e := c.turn.err; e != nil && err == nil {
-			err = e
-		}
-		c.turn.clear()
+		b.settle(c)
+	}
+	if len(b.failed) > 0 {
+		err = b.failed[0].err
 	}
 	return err
+}
+
+// settle gives back what a communicator's turn borrowed and notes how it ended.
+func (b *batch) settle(c *Comm) {
+	if c.net != nil {
+		c.net.Give()
+	}
+	if p, ok := c.ports.(*shm.Ports); ok {
+		p.Rest()
+	}
+	for _, m := range c.turn.live {
+		c.msgs.release(m)
+	}
+	if e := c.turn.err; e != nil {
+		b.failed = append(b.failed, failure{c, e})
+	}
+	c.turn.clear()
+}
+
+// part lets go of communicators that are being aborted, whose end must not wait for the others of the group.
+func (b *batch) part() {
+	for k := len(b.comms) - 1; k >= 0 && len(b.comms) > 1; k-- {
+		if c := b.comms[k]; c.turn.err != nil && c.closing.Load() {
+			b.settle(c)
+			b.comms = slices.Delete(b.comms, k, k+1)
+			c.hot.Unlock()
+			c.leave()
+		}
+	}
 }
 
 // nap sleeps until something may have changed, and reports whether it was rung.
@@ -131,6 +161,7 @@ func (b *batch) nap() bool {
 		b.since = time.Time{}
 		return true
 	}
+	b.part()
 	b.ponder()
 	return rang
 }

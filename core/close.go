@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	leaveTime = time.Second            // for calls that are inside to come out
-	drainTime = 200 * time.Millisecond // for what was sent to reach the peers' hosts
+	leaveTime   = time.Second            // for calls that are inside to come out
+	drainTime   = 700 * time.Millisecond // for what was sent to reach the peers' hosts: destroy returns within a second
+	abandonTime = 100 * time.Millisecond // the same where the communicator is given up
 )
 
 // Finalize waits until everything that was asked of the communicator is done. A non-blocking one only begins to.
 func (c *Comm) Finalize() error {
 	if !c.blocking {
-		schedule(&job{comms: []*Comm{c}, run: func() error { return nil }})
+		schedule(&job{comms: []*Comm{c}, run: func() {}})
 		return errInProgress
 	}
 	c.drain()
@@ -24,9 +25,10 @@ func (c *Comm) Finalize() error {
 	return nil
 }
 
-// Destroy leaves the communicator in order: what it sent can still be read by the others, for whom it does not wait.
+// Destroy leaves the communicator in order: what it sent can still be read by the others, for whom it does not wait. One that is
+// still being made is given up: ranks that may never come are not waited for.
 func (c *Comm) Destroy() error {
-	if c.failure.Load() != nil {
+	if c.failure.Load() != nil || c.stage.Load() == making {
 		return c.end(shm.Aborted)
 	}
 	c.drain()
@@ -40,35 +42,28 @@ func (c *Comm) end(how shm.State) error {
 	if c.closing.Swap(true) {
 		return failf(InvalidArgument, "the communicator is being destroyed or aborted by another thread")
 	}
-	c.tellState(how)
-	if c.seg != nil {
-		c.seg.SetState(how)
-		c.seg.Raise(c.seg.Self(), shm.WhyClose)
-		why := shm.WhyLeft
-		if how == shm.Aborted {
-			why = shm.WhyAbort
-		}
-		for i := range c.seg.Size() {
-			if i != c.seg.Self() && c.net == nil {
-				c.seg.Raise(i, why)
-			}
-		}
+	before := c.stage.Swap(closed)
+	if before == made {
+		c.bow(how)
+		c.handle.Ready(c.rank, c.n, nil) // no thread is on the C path after this
 	}
-	c.handle.Ready(c.rank, c.n, nil) // no thread is on the C path after this
-	c.drain()
+	c.withdraw()
 	if !c.quiet(leaveTime) {
 		c.log.Warn("communicator %s: a call on another thread did not return within %v; its memory is kept", c.label(), leaveTime)
 		unregister(c)
 		return nil
 	}
-	c.forget()
+	unregister(c)
+	if before == made {
+		c.release()
+	}
 	return nil
 }
 
-// quiet waits until no call is inside, at most d.
+// quiet waits until no call is inside and no job runs, at most d.
 func (c *Comm) quiet(d time.Duration) bool {
 	end := time.Now().Add(d)
-	for k := 0; c.inside.Load() > 0; k++ {
+	for k := 0; c.inside.Load() > 0 || c.busy(); k++ {
 		if time.Now().After(end) {
 			return false
 		}
@@ -81,16 +76,19 @@ func (c *Comm) quiet(d time.Duration) bool {
 	return true
 }
 
-// forget releases all that the communicator holds. No call is inside.
-func (c *Comm) forget() {
-	unregister(c)
+// release gives back all that the communicator holds. No call is inside.
+func (c *Comm) release() {
 	c.releaseMemory()
 	for _, cancel := range c.cancels {
 		cancel()
 	}
 	c.cancels = nil
 	if c.net != nil {
-		c.net.Close(drainTime)
+		drain := drainTime
+		if c.seg == nil || c.seg.State(c.seg.Self()) != shm.Left {
+			drain = abandonTime
+		}
+		c.net.Close(drain)
 	}
 	if c.hot != nil {
 		c.hot.Free()
@@ -100,14 +98,18 @@ func (c *Comm) forget() {
 	}
 }
 
-// AsyncError is the state of the communicator: nil, errInProgress while jobs are queued, or the fault.
+// AsyncError is the state of the communicator: nil, errInProgress while it is being made or jobs are queued, or the fault.
 func (c *Comm) AsyncError() error {
 	if e := c.failure.Load(); e != nil {
 		return e
 	}
-	if c.busy() {
+	if c.busy() || c.stage.Load() == making {
 		return errInProgress
 	}
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.leave()
 	if c.seg == nil {
 		return nil
 	}

@@ -3,7 +3,6 @@ package core
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/log"
@@ -19,7 +18,7 @@ import (
 type Handle interface {
 	// Ready fills the handle once the communicator exists. hot is for the C path; nil takes it back, and returns when no thread is
 	// inside that path.
-	Ready(rank, n int, hot unsafe.Pointer)
+	Ready(rank, n int, hot *fast.Hot)
 	// Failed keeps the text of an error that no call has returned yet.
 	Failed(text string)
 }
@@ -33,6 +32,7 @@ type Comm struct {
 	rank, n  int
 	device   int
 	blocking bool
+	awaited  bool // a call waits for the making and returns its error; the handle does not outlive that
 	log      log.Logger
 	crowded  bool // its ranks on this host outnumber the processors
 	settings *params.Values
@@ -53,11 +53,13 @@ type Comm struct {
 	solo  batch                  // of this communicator alone; under the lock
 
 	failure atomic.Pointer[Error] // the first fault; every later call returns it
+	stage   atomic.Int32          // making, made, over or closed
 	closing atomic.Bool           // Abort or Destroy wants the waiters out
-	inside  atomic.Int32          // calls that are inside
+	inside  atomic.Int32          // calls that are inside, and the thread that makes the communicator
 	gone    []atomic.Uint32       // by rank: goneNo, goneDead; left and aborted stand in the segment
 	anyGone atomic.Bool
-	cancels []func() // of the watches
+	told    atomic.Uint64 // number of the last operation whose header audit has told, over TCP
+	cancels []func()      // of the watches
 
 	mu     sync.Mutex
 	jobs   []*job                   // guarded by scheduler.mu: what a non-blocking communicator has queued, the first is running
@@ -108,8 +110,9 @@ func (c *Comm) break_(err error) *Error {
 	if !c.failure.CompareAndSwap(nil, e) {
 		return c.failure.Load()
 	}
-	if c.hot != nil {
+	if c.enter() == nil { // before it is made nobody is on the C path, and later there is none
 		c.hot.Open(false)
+		c.leave()
 	}
 	c.log.Warn("communicator %s: %s", c.label(), e.Text)
 	c.handle.Failed(e.Text)
@@ -123,25 +126,17 @@ func (c *Comm) label() string {
 	return "of " + itoa(c.n) + " ranks"
 }
 
-// enter counts a call in; it is refused once the communicator is closing, whose hot state may be gone.
+// enter counts a call in, so that nothing is released under it. It is refused where there is nothing yet, or nothing any more.
 func (c *Comm) enter() error {
 	c.inside.Add(1)
-	if c.closing.Load() {
-		c.inside.Add(-1)
-		return failf(InvalidUsage, "rank %d: the communicator is being aborted or destroyed; no operation can begin on it", c.rank)
+	if c.stage.Load() == made {
+		return nil
 	}
-	return nil
+	c.inside.Add(-1)
+	return c.refusal()
 }
 
 // Size is the number of ranks.
 func (c *Comm) Size() int { return c.n }
 
 func (c *Comm) leave() { c.inside.Add(-1) }
-
-// aborted ends waits during init.
-func (c *Comm) aborted() error {
-	if c.closing.Load() {
-		return failf(InvalidUsage, "rank %d: the communicator was aborted while it was being made", c.rank)
-	}
-	return nil
-}

@@ -23,6 +23,19 @@ func (c *Comm) tellHeader(h *shm.Header) {
 	c.tell(&wire.Control{Kind: wire.TellHeader, Headers: [2]wire.Header{toWire(h)}})
 }
 
+// tellSince tells the headers of this rank's last operations that it has not told yet.
+func (c *Comm) tellSince(last uint64) {
+	told := c.told.Swap(last)
+	if c.net == nil {
+		return
+	}
+	for seq := max(told, last-min(last, auditDepth)) + 1; seq <= last; seq++ {
+		if h, ok := c.seg.Header(c.rank, 0, seq); ok {
+			c.tellHeader(&h)
+		}
+	}
+}
+
 func (c *Comm) tellFault(f *shm.Fault) {
 	c.tell(&wire.Control{Kind: wire.TellFault, Ranks: [2]int32{int32(f.Ranks[0]), int32(f.Ranks[1])},
 		Headers: [2]wire.Header{toWire(&f.Headers[0]), toWire(&f.Headers[1])}})

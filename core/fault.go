@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/shm"
 )
@@ -15,6 +16,28 @@ import (
 var errMail = errors.New("mail of another operation")
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// headerTime is how long a rank that got data of another operation over TCP waits to be told which.
+const headerTime = 2 * time.Second
+
+// hold keeps an error back that another rank may explain. Over TCP data travel apart from headers and from what is known of deaths:
+// a slice of another operation comes before the header that names it, and a rank that gave up because of a death is gone before
+// this rank has noticed the death. Until then, or until diagnose finds that the time is over, the turn stands still.
+func (c *Comm) hold(err error) bool {
+	var gone *tcp.GoneError
+	switch {
+	case c.net == nil:
+		return false
+	case errors.Is(err, proto.ErrTag):
+		c.turn.until = headerTime
+	case errors.As(err, &gone):
+		c.turn.until = graceTime
+	default:
+		return false
+	}
+	c.turn.held = err
+	return true
+}
 
 // heed acts on the reasons for which this rank was woken. An error ends what it is doing.
 func (c *Comm) heed() error {
@@ -49,8 +72,8 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 			return err
 		}
 	}
-	if c.turn.on && c.turn.cur.odd != nil && waited >= oddTime {
-		return c.turn.cur.odd
+	if c.turn.held != nil && waited >= c.turn.until {
+		return c.turn.held
 	}
 	if limit == 0 {
 		limit = c.settings.Timeout
@@ -76,9 +99,9 @@ func (c *Comm) gap(grace bool) error {
 			continue
 		}
 		last, ok := c.seg.Last(r)
-		never := !ok || last.Seq < c.turn.cur.seq
-		during := ok && last.Seq == c.turn.cur.seq && c.seg.State(r) != shm.Left
-		if never || during && grace {
+		never := (!ok || last.Seq < c.turn.cur.seq) && c.seg.State(r) != shm.Aborted // who aborted may know of a death before us
+		early := (!ok || last.Seq <= c.turn.cur.seq) && c.seg.State(r) != shm.Left
+		if never || early && grace {
 			return c.goneError(r, how)
 		}
 	}
@@ -98,7 +121,14 @@ func (c *Comm) farewell(r int) string {
 	return ""
 }
 
+// goneError says who is missed. A rank that aborted probably did so because of a death, which is then the better answer.
 func (c *Comm) goneError(r int, how string) error {
+	for d := range c.n {
+		if c.seg.State(r) == shm.Aborted && c.gone[d].Load() == goneDead && c.seg.State(d) == shm.Live {
+			r, how = d, c.farewell(d)
+			break
+		}
+	}
 	return failf(RemoteError, "rank %d %s, and rank %d waits for it in %s", r, how, c.rank, c.doing())
 }
 
@@ -142,9 +172,7 @@ func (c *Comm) audit() {
 	if !ok {
 		return
 	}
-	if c.net != nil {
-		c.tellHeader(&last)
-	}
+	c.tellSince(last.Seq)
 	for seq := last.Seq - min(last.Seq, auditDepth); seq <= last.Seq; seq++ {
 		mine, ok := c.seg.Header(c.rank, 0, seq)
 		for r := 0; ok && r < c.n; r++ {
@@ -162,20 +190,6 @@ func pair(a int, ha shm.Header, b int, hb shm.Header) shm.Fault {
 		a, ha, b, hb = b, hb, a, ha
 	}
 	return shm.Fault{Ranks: [2]int{a, b}, Headers: [2]shm.Header{ha, hb}}
-}
-
-// oddTime is how long a rank that got data of another operation waits for the header that tells which.
-const oddTime = 2 * time.Second
-
-// oddity is called when data of another operation came from rank r. Over TCP data and headers travel apart: this rank tells its own
-// header and stands still until somebody's answer names both calls, or until diagnose gives that up.
-func (c *Comm) oddity(r int, cause error) error {
-	err := c.disagree(r, cause)
-	if c.net == nil || !errors.Is(err, cause) {
-		return err
-	}
-	c.turn.cur.odd = err
-	return nil
 }
 
 // disagree is called when data of another operation came from rank r.
@@ -272,6 +286,12 @@ func (c *Comm) explain(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		return err
+	}
+	var g *tcp.GoneError
+	if errors.As(err, &g) {
+		if how := c.farewell(g.Rank); how != "" {
+			return c.goneError(g.Rank, how)
+		}
 	}
 	return failf(ResultOf(err), "rank %d in %s: %w", c.rank, c.doing(), err)
 }

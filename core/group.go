@@ -3,7 +3,6 @@ package core
 import (
 	"slices"
 	"sync"
-	"unsafe"
 
 	"hccl.dev/hccl/internal/coll"
 )
@@ -44,13 +43,13 @@ func runInits(items []Item) error {
 			it.Err = err
 			continue
 		}
-		j := &job{comms: []*Comm{c}, run: func() error { return c.make(it.Init) }}
 		if !it.Init.Blocking {
+			spec := it.Init
 			it.Err = errInProgress
-			schedule(j)
+			schedule(&job{comms: []*Comm{c}, run: func() { _ = c.make(spec) }}) // an error is c's failure
 			continue
 		}
-		wg.Go(func() { it.Err = j.run() })
+		wg.Go(func() { it.Err = c.make(it.Init) })
 	}
 	wg.Wait()
 	return firstError(items)
@@ -76,22 +75,33 @@ func runCalls(items []Item) error {
 	if len(comms) == 0 {
 		return firstError(items)
 	}
-	j := &job{comms: comms, run: func() error { return runBatch(comms, items) }}
 	if !slices.ContainsFunc(comms, func(c *Comm) bool { return c.blocking }) {
 		for _, c := range comms {
 			if e := c.failure.Load(); e != nil {
 				return e
 			}
 		}
+		announceSplits(items, false)
 		keep := keepItems(items)
-		j.run = func() error { return runBatch(comms, keep) }
-		schedule(j)
+		schedule(&job{comms: comms, run: func() { runKept(comms, keep) }})
 		return errInProgress
 	}
 	for _, c := range comms {
 		c.drain()
 	}
-	return j.run()
+	announceSplits(items, true)
+	return runBatch(comms, items)
+}
+
+// runKept runs the calls of a job. No call is there any more to return their errors, so each becomes that of its communicator, also
+// where the call alone was refused.
+func runKept(comms []*Comm, items []Item) {
+	_ = runBatch(comms, items)
+	for i := range items {
+		if it := &items[i]; it.Err != nil && it.Split == nil {
+			it.Comm.break_(it.Err)
+		}
+	}
 }
 
 // keepItems copies what the caller may free or reuse once the call has returned.
@@ -125,7 +135,8 @@ func concerned(items []Item) []*Comm {
 	return comms
 }
 
-// runBatch runs the calls of items to their end and makes the communicators that splits ask for.
+// runBatch runs the calls of items to their end and makes the communicators that splits ask for. One communicator's failure is not
+// that of the others.
 func runBatch(comms []*Comm, items []Item) error {
 	b := &batch{}
 	for _, c := range comms {
@@ -145,22 +156,20 @@ func runBatch(comms []*Comm, items []Item) error {
 		if it := &items[i]; it.Comm != nil && it.Err == nil && it.Init == nil {
 			if it.Err = it.queue(b); it.Err != nil && ResultOf(it.Err) != InvalidArgument {
 				it.Comm.drop(it.Err)
+				it.Err = it.Comm.turn.err
 			}
 		}
 	}
-	err := b.drive()
+	_ = b.drive()
+	for _, f := range b.failed {
+		setErr(items, f.comm, f.err)
+	}
 	for _, c := range b.comms {
 		c.hot.Unlock()
 		c.leave()
 	}
-	if e := firstError(items); err == nil {
-		err = e
-	}
-	if err != nil {
-		closeInboxes(items)
-		return err
-	}
-	return finishSplits(items)
+	finishSplits(items)
+	return firstError(items)
 }
 
 // queue puts the item's call, or the first half of its split, into its communicator's turn.
@@ -178,9 +187,10 @@ func (it *Item) queue(b *batch) error {
 	return it.Comm.add(call)
 }
 
+// setErr gives the items of c that have no error of their own the communicator's.
 func setErr(items []Item, c *Comm, err error) {
 	for i := range items {
-		if items[i].Comm == c {
+		if items[i].Comm == c && items[i].Err == nil {
 			items[i].Err = err
 		}
 	}
@@ -188,8 +198,8 @@ func setErr(items []Item, c *Comm, err error) {
 
 // Do runs one call on a blocking communicator, on the calling thread and without allocating; Enqueue is for everything else.
 // origin identifies the caller's item where the C path may have left it pending.
-func (c *Comm) Do(call *Call, origin unsafe.Pointer) error {
-	if !c.blocking || c.busy() {
+func (c *Comm) Do(call *Call, origin uintptr) error {
+	if !c.blocking {
 		kept := *call
 		return runCalls([]Item{{Comm: c, Call: &kept}})
 	}
@@ -201,14 +211,18 @@ func (c *Comm) Do(call *Call, origin unsafe.Pointer) error {
 		c.abandon(origin)
 		return e
 	}
-	if origin != nil && c.hot.Resume(origin) {
+	if c.hot.Resume(origin) {
 		c.resume(call)
 	} else {
 		c.hot.Lock()
-		if err := c.add(call); err != nil {
+		err := c.add(call)
+		if err != nil && ResultOf(err) == InvalidArgument { // refused, and nothing has begun
 			c.turn.clear()
 			c.hot.Unlock()
 			return err
+		}
+		if err != nil {
+			c.drop(err)
 		}
 	}
 	err := c.solo.drive()
@@ -228,8 +242,8 @@ func (c *Comm) resume(call *Call) {
 }
 
 // abandon lets go of an operation that the C path left pending on a communicator that is broken.
-func (c *Comm) abandon(origin unsafe.Pointer) {
-	if origin != nil && c.hot.Resume(origin) {
+func (c *Comm) abandon(origin uintptr) {
+	if c.hot.Resume(origin) {
 		c.hot.Drop()
 		c.hot.Unlock()
 	}

@@ -29,8 +29,8 @@ type InitSpec struct {
 func newComm(s *InitSpec) (*Comm, error) {
 	v := params.Load()
 	boot.Configure(boot.Settings{Interfaces: v.SocketIfname, Family: v.SocketFamily, Ports: v.PortRange.String(), Library: Library})
-	c := &Comm{id: s.ID, handle: s.Handle, n: s.N, rank: s.Rank, device: s.Device, blocking: s.Blocking, name: s.Name,
-		log: log.Rank(s.Rank), settings: v, queue: hostQueue}
+	c := &Comm{id: s.ID, handle: s.Handle, n: s.N, rank: s.Rank, device: s.Device, blocking: s.Blocking, awaited: s.Blocking,
+		name: s.Name, log: log.Rank(s.Rank), settings: v, queue: hostQueue}
 	c.prepare()
 	register(c)
 	return c, nil
@@ -46,13 +46,8 @@ func (c *Comm) prepare() {
 // make meets the other ranks and connects them. A blocking caller gets the error; the communicator is gone then.
 func (c *Comm) make(s *InitSpec) error {
 	start := time.Now()
-	err := c.meet(s)
-	if err != nil {
-		if stopped := c.aborted(); stopped != nil {
-			err = stopped
-		}
-		c.forget()
-		return c.break_(err)
+	if err := c.build(func() error { return c.meet(s) }); err != nil {
+		return err
 	}
 	c.log.Info(log.Init, "communicator %s: rank %d of %d made in %.1f ms over %s", c.label(), c.rank, c.n,
 		float64(time.Since(start).Microseconds())/1e3, c.transport())
@@ -61,7 +56,7 @@ func (c *Comm) make(s *InitSpec) error {
 
 func (c *Comm) meet(s *InitSpec) error {
 	if c.n == 1 {
-		return c.finish()
+		return nil
 	}
 	deadline := time.Now().Add(c.settings.InitTimeout)
 	svc, err := boot.Default()
@@ -86,10 +81,7 @@ func (c *Comm) meet(s *InitSpec) error {
 	if c.agreed, err = agree(c.rank, c.peers); err != nil {
 		return err
 	}
-	if err := c.connect(inbox, deadline); err != nil {
-		return err
-	}
-	return c.finish()
+	return c.connect(inbox, deadline)
 }
 
 // describe is what this rank tells all others.
@@ -127,9 +119,13 @@ func (c *Comm) finish() error {
 	c.table = proto.NewTable(c.ports, c.n, c.rank)
 	if c.net == nil && c.n > 1 && c.free() && c.blocking {
 		hot.Open(true)
-		c.handle.Ready(c.rank, c.n, hot.Ptr())
+		c.handle.Ready(c.rank, c.n, hot)
 	} else {
 		c.handle.Ready(c.rank, c.n, nil)
+	}
+	if !c.stage.CompareAndSwap(making, made) {
+		c.handle.Ready(c.rank, c.n, nil)
+		return c.aborted()
 	}
 	return nil
 }

@@ -3,6 +3,9 @@ package core
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
+
+	"hccl.dev/hccl/internal/log"
 )
 
 // Result is an ncclResult_t.
@@ -60,4 +63,10 @@ func asError(err error) *Error {
 		return e
 	}
 	return &Error{Result: ResultOf(err), Text: err.Error(), cause: err}
+}
+
+// defect is a panic as an error.
+func defect(p any) *Error {
+	log.Warn("a defect in HCCL, please report it: %v\n%s", p, debug.Stack())
+	return failf(InternalError, "a defect in HCCL: %v", p)
 }

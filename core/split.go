@@ -22,6 +22,7 @@ type SplitSpec struct {
 	Blocking   bool
 	Name       string
 
+	child  *Comm       // nil where Color is NoColor
 	secret secret      // of the child
 	inbox  *boot.Inbox // for its connections, where the parent has them too
 	mine   []byte
@@ -83,27 +84,42 @@ func (s *SplitSpec) members(n int) []member {
 	return out
 }
 
-// finishSplits makes the children of a batch, all at once, since ranks that one thread holds wait for each other.
-func finishSplits(items []Item) error {
+// finishSplits makes the children of a batch, all at once, since ranks that one thread holds wait for each other. Splits that have
+// failed by now get none.
+func finishSplits(items []Item) {
 	var wg sync.WaitGroup
 	for i := range items {
 		it := &items[i]
-		if it.Split == nil || it.Err != nil || it.Split.Color == NoColor {
-			continue
+		switch {
+		case it.Split == nil || it.Split.Color == NoColor:
+		case it.Err == nil:
+			wg.Go(func() { it.Err = it.Split.makeChild(it.Comm) })
+		default:
+			it.Split.abandon(it.Err)
 		}
-		wg.Go(func() { it.Err = it.Split.makeChild(it.Comm) })
 	}
 	wg.Wait()
-	return firstError(items)
 }
 
-// closeInboxes ends the splits of a batch that failed.
-func closeInboxes(items []Item) {
+// announceSplits registers the children to be made, so that they can be asked for their state, or aborted, from now on.
+func announceSplits(items []Item, awaited bool) {
 	for i := range items {
-		if s := items[i].Split; s != nil && s.inbox != nil {
-			s.inbox.Close()
+		s, parent := items[i].Split, items[i].Comm
+		if s == nil || s.Color == NoColor {
+			continue
 		}
+		s.child = &Comm{id: s.ID, handle: s.Handle, device: parent.device, blocking: s.Blocking, awaited: awaited, name: s.Name,
+			log: parent.log, settings: parent.settings, queue: parent.queue}
+		register(s.child)
 	}
+}
+
+// abandon ends a split that failed before its child was begun.
+func (s *SplitSpec) abandon(err error) {
+	if s.inbox != nil {
+		s.inbox.Close()
+	}
+	_ = s.child.unbuild(err)
 }
 
 func (s *SplitSpec) makeChild(parent *Comm) error {
@@ -111,12 +127,22 @@ func (s *SplitSpec) makeChild(parent *Comm) error {
 		defer s.inbox.Close()
 	}
 	start := time.Now()
+	c := s.child
+	if err := c.build(func() error { return s.connect(parent) }); err != nil {
+		return err
+	}
+	c.log.Info(log.Init, "communicator %s: rank %d of %d split off in %.1f ms over %s", c.label(), c.rank, c.n,
+		float64(time.Since(start).Microseconds())/1e3, c.transport())
+	return nil
+}
+
+// connect gives the child its ranks and joins them.
+func (s *SplitSpec) connect(parent *Comm) error {
+	c := s.child
 	ms := s.members(parent.n)
-	me := slices.IndexFunc(ms, func(m member) bool { return m.rank == parent.rank })
-	c := &Comm{id: s.ID, handle: s.Handle, n: len(ms), rank: me, device: parent.device, blocking: s.Blocking, name: s.Name,
-		log: log.Rank(me), settings: parent.settings, agreed: parent.agreed, queue: parent.queue, secret: s.secret}
+	c.n, c.rank = len(ms), slices.IndexFunc(ms, func(m member) bool { return m.rank == parent.rank })
+	c.log, c.agreed, c.secret = log.Rank(c.rank), parent.agreed, s.secret
 	c.prepare()
-	register(c)
 	for _, m := range ms {
 		p := wire.Peer{}
 		if parent.n > 1 {
@@ -125,21 +151,12 @@ func (s *SplitSpec) makeChild(parent *Comm) error {
 		p.SegmentKey, p.Door = m.segment, m.door
 		c.peers = append(c.peers, p)
 	}
-	err := c.connectChild(parent, s)
-	if err == nil {
-		err = c.finish()
-	}
-	if err != nil {
-		c.forget()
-		return c.break_(err)
-	}
-	c.log.Info(log.Init, "communicator %s: rank %d of %d split off in %.1f ms over %s", c.label(), c.rank, c.n,
-		float64(time.Since(start).Microseconds())/1e3, c.transport())
-	return nil
+	return s.connectChild(parent)
 }
 
 // connectChild takes the parent's transport: its ranks have proved what they can share.
-func (c *Comm) connectChild(parent *Comm, s *SplitSpec) error {
+func (s *SplitSpec) connectChild(parent *Comm) error {
+	c := s.child
 	if c.n == 1 {
 		return nil
 	}

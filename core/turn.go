@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"time"
 
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto"
@@ -17,6 +18,8 @@ type turn struct {
 	cur   collective
 	on    bool // cur is running
 	err   error
+	held  error         // stands still with it: why it came may yet be told, see hold
+	until time.Duration // standstill after which held is the error after all
 }
 
 // collective is the operation that is running. It is used again for the next one.
@@ -24,9 +27,8 @@ type collective struct {
 	call   *Call
 	header shm.Header
 	seq    uint64
-	mail   bool  // by the one-shot path that is shared with C
-	agreed int   // ranks below this have made the same call, see confirmed
-	odd    error // data of another operation came over TCP; its header may follow, see oddity
+	mail   bool // by the one-shot path that is shared with C
+	agreed int  // ranks below this have made the same call, see confirmed
 	run    *proto.Run
 	op     proto.Op
 	choice proto.Choice
@@ -58,7 +60,7 @@ func (c *Comm) add(call *Call) error {
 
 // clear makes the turn ready for the next.
 func (t *turn) clear() {
-	t.queue, t.next, t.live, t.on, t.err = t.queue[:0], 0, t.live[:0], false, nil
+	t.queue, t.next, t.live, t.on, t.err, t.held = t.queue[:0], 0, t.live[:0], false, nil, nil
 }
 
 // advance does what can be done now, without waiting. An error ends the turn and breaks the communicator.
@@ -72,6 +74,10 @@ func (c *Comm) advance() (moved, done bool) {
 			return false, c.drop(err)
 		}
 	}
+	if t.held != nil {
+		c.net.Poll()
+		return false, false
+	}
 	moved, err := c.advanceCollectives()
 	if err == nil && len(t.live) > 0 && c.msgs.live > 0 {
 		var m bool
@@ -79,7 +85,7 @@ func (c *Comm) advance() (moved, done bool) {
 		moved = moved || m
 	}
 	if err != nil {
-		return false, c.drop(err)
+		return false, !c.hold(err) && c.drop(err)
 	}
 	if !moved && c.net != nil {
 		moved = c.net.Poll()
@@ -125,7 +131,7 @@ func (c *Comm) begin(call *Call) error {
 	if err != nil {
 		return err
 	}
-	cur.call, cur.choice, cur.agreed, cur.odd = call, choice, 0, nil
+	cur.call, cur.choice, cur.agreed = call, choice, 0
 	cur.mail = c.byMail(call)
 	if cur.mail {
 		cur.header = header(call, 0, 0)
@@ -154,13 +160,10 @@ func (c *Comm) beginPlan(call *Call) error {
 // step advances the running operation.
 func (c *Comm) step() (moved, done bool, err error) {
 	cur := &c.turn.cur
-	if cur.odd != nil {
-		return false, false, nil
-	}
 	if !cur.mail {
 		moved, done, err = cur.run.Advance()
 		if err != nil && errors.Is(err, proto.ErrTag) {
-			err = c.oddity(cur.run.Blocked(), err)
+			err = c.disagree(cur.run.Blocked(), err)
 		}
 		if done && err == nil {
 			done, err = c.confirmed()
