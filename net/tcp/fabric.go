@@ -133,7 +133,8 @@ func (f *Fabric) epoll() (*epollSet, error) {
 }
 
 // Control sends a small message (at most MaxControl bytes) to rank, ahead of all slices that are not on their way yet: at most one
-// batch of them, about one slice, and what the kernel holds for a peer that does not read, is in front of it. b is copied. The error is a *GoneError when the rank is gone.
+// batch of them, about one slice, and what the kernel holds for a peer that does not read, is in front of it. b is copied. The
+// error is a *GoneError when the rank is gone.
 func (f *Fabric) Control(rank int, b []byte) error {
 	if rank < 0 || rank >= f.n || rank == f.me {
 		return fmt.Errorf("control message to rank %d: rank %d of %d has no such peer", rank, f.me, f.n)

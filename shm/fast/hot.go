@@ -192,8 +192,8 @@ func (h *Hot) Post(op *Op) (seq uint64, err error) {
 }
 
 // Resume reports whether C has left the item at this address pending; the caller then holds the lock.
-func (h *Hot) Resume(item unsafe.Pointer) bool {
-	return item != nil && atomic.LoadUintptr((*uintptr)(unsafe.Pointer(&h.c.pending.item))) == uintptr(item)
+func (h *Hot) Resume(item uintptr) bool {
+	return item != 0 && atomic.LoadUintptr((*uintptr)(unsafe.Pointer(&h.c.pending.item))) == item
 }
 
 // Pending tells the number of the pending operation. The lock is held.
