@@ -29,14 +29,19 @@ func (c *Comm) Finalize() error {
 // still being made is given up: ranks that may never come are not waited for.
 func (c *Comm) Destroy() error {
 	if c.failure.Load() != nil || c.stage.Load() == making {
-		return c.end(shm.Aborted)
+		return c.end(shm.Followed)
 	}
 	c.drain()
 	return c.end(shm.Left)
 }
 
 // Abort gives the communicator up. Whoever waits in it, on any thread, returns an error; the other ranks are told.
-func (c *Comm) Abort() error { return c.end(shm.Aborted) }
+func (c *Comm) Abort() error {
+	if c.failure.Load() != nil {
+		return c.end(shm.Followed)
+	}
+	return c.end(shm.Aborted)
+}
 
 func (c *Comm) end(how shm.State) error {
 	if c.closing.Swap(true) {

@@ -99,7 +99,7 @@ func (c *Comm) gap(grace bool) error {
 			continue
 		}
 		last, ok := c.seg.Last(r)
-		never := (!ok || last.Seq < c.turn.cur.seq) && c.seg.State(r) != shm.Aborted // who aborted may know of a death before us
+		never := (!ok || last.Seq < c.turn.cur.seq) && c.seg.State(r) < shm.Aborted // who gave up may know of a death before us
 		early := (!ok || last.Seq <= c.turn.cur.seq) && c.seg.State(r) != shm.Left
 		if never || early && grace {
 			return c.goneError(r, how)
@@ -115,18 +115,24 @@ func (c *Comm) farewell(r int) string {
 		return "has left the communicator (destroyed it)"
 	case st == shm.Aborted:
 		return "has aborted the communicator"
+	case st == shm.Followed:
+		return "has given up the communicator after an error (see its own log)"
 	case c.gone[r].Load() == goneDead:
 		return "is gone: its process has ended (look at its own output, and for the kernel's out-of-memory killer)"
 	}
 	return ""
 }
 
-// goneError says who is missed. A rank that aborted probably did so because of a death, which is then the better answer.
+// goneError says who is missed. A rank that gave up probably did so because of another's death or abort, which is then the better
+// answer.
 func (c *Comm) goneError(r int, how string) error {
-	for d := range c.n {
-		if c.seg.State(r) == shm.Aborted && c.gone[d].Load() == goneDead && c.seg.State(d) == shm.Live {
-			r, how = d, c.farewell(d)
-			break
+	if state := c.seg.State(r); state >= shm.Aborted {
+		for d := range c.n {
+			dead := c.gone[d].Load() == goneDead && c.seg.State(d) == shm.Live
+			if dead || state == shm.Followed && c.seg.State(d) == shm.Aborted {
+				r, how = d, c.farewell(d)
+				break
+			}
 		}
 	}
 	return failf(RemoteError, "rank %d %s, and rank %d waits for it in %s", r, how, c.rank, c.doing())

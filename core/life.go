@@ -72,7 +72,7 @@ func (c *Comm) bow(how shm.State) {
 	c.seg.SetState(how)
 	c.seg.Raise(c.seg.Self(), shm.WhyClose)
 	why := shm.WhyLeft
-	if how == shm.Aborted {
+	if how >= shm.Aborted {
 		why = shm.WhyAbort
 	}
 	for i := range c.seg.Size() {

@@ -8,7 +8,7 @@ func (s *Segment) SetState(st State) { word32(s.block(s.self) + blockState).Stor
 
 // State is where rank i is.
 func (s *Segment) State(i int) State {
-	return min(State(word32(s.block(i)+blockState).Load()), Aborted)
+	return min(State(word32(s.block(i)+blockState).Load()), Followed)
 }
 
 // Count is the number of ranks that are in state st or a later one.

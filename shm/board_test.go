@@ -87,7 +87,7 @@ func TestHostileSegment(t *testing.T) {
 		segs[0].Last(1)
 		segs[0].Header(1, 0, rng.Uint64())
 		segs[0].Fault()
-		if st := segs[0].State(1); st > Aborted {
+		if st := segs[0].State(1); st > Followed {
 			t.Fatal("state", st)
 		}
 		segs[0].Ring(1)

@@ -52,8 +52,9 @@ type State uint32
 const (
 	Absent State = iota // has not mapped the segment yet
 	Live
-	Left    // finalised: it will post nothing more, all it posted may be read
-	Aborted // gave up
+	Left     // finalised: it will post nothing more, all it posted may be read
+	Aborted  // gave up
+	Followed // gave up because of an error: the cause is elsewhere
 )
 
 // Fault is the one record of a disagreement: the first rank that sees one writes it, all ranks report the same.
