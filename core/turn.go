@@ -137,6 +137,7 @@ func (c *Comm) begin(call *Call) error {
 		cur.header = header(call, 0, 0)
 		cur.seq, err = c.hot.Post(&fast.Op{Func: mailFunc(call.Func), Type: call.Type, Red: call.Red, Count: call.Count, Scale: call.Scale,
 			Send: call.Send, Recv: call.Recv})
+		cur.header.Seq = cur.seq
 		return err
 	}
 	return c.beginPlan(call)

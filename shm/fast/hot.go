@@ -124,6 +124,7 @@ func (h *Hot) Lock() {
 	for w := word(&h.c.lock); w.Swap(2) != 0; { // who has waited leaves a 2, as others may wait too
 		unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWait, 2, 0, 0, 0)
 	}
+	h.acquired()
 }
 
 // Operations of futex(2), the ones that C uses too.
@@ -133,10 +134,17 @@ const (
 )
 
 // TryLock takes the lock if it is free.
-func (h *Hot) TryLock() bool { return word(&h.c.lock).CompareAndSwap(0, 1) }
+func (h *Hot) TryLock() bool {
+	if !word(&h.c.lock).CompareAndSwap(0, 1) {
+		return false
+	}
+	h.acquired()
+	return true
+}
 
 // Unlock frees the lock and wakes one who waits for it.
 func (h *Hot) Unlock() {
+	h.releasing()
 	w := word(&h.c.lock)
 	if w.Swap(0) == 2 {
 		unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWake, 1, 0, 0, 0)
