@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../../device/host/cmd.h"
 #include "../../device/host/mode.h"
+#include "../../device/host/narrow.h"
 
 // One scalar of 4 or 8 bytes is the commonest message; a call of memcpy would cost a tenth of it.
 static inline void copy_small(void* to, const void* from, uint64_t bytes) {
@@ -27,7 +28,7 @@ static inline uint8_t accumulator(uint32_t type, uint32_t red) {
 }
 
 // Loads and stores through memcpy: a user's buffer may have any alignment.
-#define SUM_SMALL(T)                                                  \
+#define SUM_SMALL(T, FINISH)                                          \
   for (uint64_t i = 0; i < count; i++) {                              \
     T acc, x;                                                         \
     memcpy(&acc, first + i * sizeof(T), sizeof(T));                   \
@@ -35,24 +36,25 @@ static inline uint8_t accumulator(uint32_t type, uint32_t red) {
       memcpy(&x, first + r * stride + i * sizeof(T), sizeof(T));      \
       acc += x;                                                       \
     }                                                                 \
+    acc = FINISH(acc);                                                \
     memcpy((char*)to + i * sizeof(T), &acc, sizeof(T));               \
   }
 
 static inline void sum_f32(void* to, const char* first, size_t stride, uint32_t n, uint64_t count) {
   uint32_t mode = hccl_mode_enter();
-  SUM_SMALL(float)
+  SUM_SMALL(float, f32_quiet) // NaN as the kernels write it
   hccl_mode_leave(mode);
 }
 
 static inline void sum_f64(void* to, const char* first, size_t stride, uint32_t n, uint64_t count) {
   uint32_t mode = hccl_mode_enter();
-  SUM_SMALL(double)
+  SUM_SMALL(double, f64_quiet)
   hccl_mode_leave(mode);
 }
 
 // Integers wrap, as unsigned ones.
-static inline void sum_u32(void* to, const char* first, size_t stride, uint32_t n, uint64_t count) { SUM_SMALL(uint32_t) }
-static inline void sum_u64(void* to, const char* first, size_t stride, uint32_t n, uint64_t count) { SUM_SMALL(uint64_t) }
+static inline void sum_u32(void* to, const char* first, size_t stride, uint32_t n, uint64_t count) { SUM_SMALL(uint32_t, ) }
+static inline void sum_u64(void* to, const char* first, size_t stride, uint32_t n, uint64_t count) { SUM_SMALL(uint64_t, ) }
 
 // Sums what lies in the lines of n mails, stride apart, in rank order. 0: not of this kind.
 static inline int sum_small(void* to, const char* first, size_t stride, uint32_t n, uint32_t type, uint32_t red, uint64_t count) {
