@@ -30,6 +30,7 @@ type messages struct {
 	queue device.Queue
 	live  int // messages that are not finished
 	free  []*message
+	cmd   [1]device.Cmd // of copyBytes, which would allocate it at each call
 }
 
 // line carries the messages between this rank and one peer, both ways.
@@ -56,7 +57,9 @@ type transfer struct {
 }
 
 func newMessages(me, n int, ports proto.Ports, queue device.Queue) *messages {
-	return &messages{me: me, lines: make([]*line, n), ports: ports, queue: queue}
+	ms := &messages{me: me, lines: make([]*line, n), ports: ports, queue: queue}
+	ms.cmd[0] = device.Cmd{Op: device.Copy, SrcType: coll.Uint8, Acc: coll.Uint8, DstType: coll.Uint8, NSrc: 1, NDst: 1, Scaled: -1}
+	return ms
 }
 
 // start queues a message. It is finished some advances later; the caller keeps it until then and gives it back by release.
@@ -179,9 +182,9 @@ func (ms *messages) copyBytes(dst, src device.Ptr, n uint64) (device.Fence, erro
 	if n == 0 {
 		return device.Fence{}, nil
 	}
-	cmd := [1]device.Cmd{{Op: device.Copy, SrcType: coll.Uint8, Acc: coll.Uint8, DstType: coll.Uint8, NSrc: 1, NDst: 1, Scaled: -1, N: n}}
-	cmd[0].Dst[0], cmd[0].Src[0] = dst, src
-	return ms.queue.Submit(cmd[:])
+	cmd := &ms.cmd[0]
+	cmd.N, cmd.Dst[0], cmd.Src[0] = n, dst, src
+	return ms.queue.Submit(ms.cmd[:])
 }
 
 // drop removes element i, keeping the order.

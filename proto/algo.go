@@ -29,6 +29,16 @@ func (a Algo) String() string {
 // Reproducible reports whether a's results depend on nothing but the data: ranks in order, one rounding.
 func (a Algo) Reproducible() bool { return a == OneShot || a == TwoShot }
 
+// can is Fits without a text.
+func (a Algo) can(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
+	return a < NumAlgos && n >= 1 && n <= MaxRanks && has(fn, a) && !a.overflows(fn, t, red, n)
+}
+
+// overflows: partial sums of a mean travel in the type itself.
+func (a Algo) overflows(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
+	return a == Ring && fn.Reduces() && red == coll.Avg && !t.IsFloat() && n > 1
+}
+
 // Fits says in its text why a cannot do the operation, nil if it can.
 func (a Algo) Fits(fn coll.Func, t coll.DataType, red coll.RedOp, n int) error {
 	switch {
@@ -38,7 +48,7 @@ func (a Algo) Fits(fn coll.Func, t coll.DataType, red coll.RedOp, n int) error {
 		return fmt.Errorf("%d ranks: a plan has 1 to %d", n, MaxRanks)
 	case !has(fn, a):
 		return fmt.Errorf("%s has no %s form", fn, a)
-	case a == Ring && fn.Reduces() && red == coll.Avg && !t.IsFloat() && n > 1:
+	case a.overflows(fn, t, red, n):
 		return fmt.Errorf("ring cannot do the mean of %s: partial sums that travel in %s would overflow; use direct", t, t)
 	}
 	return nil

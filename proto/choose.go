@@ -38,13 +38,13 @@ const (
 func Choose(s *Setting, op *Op) (Choice, error) {
 	allowed := s.Algos.set(op.Func)
 	c := Choice{Channels: channels(s)}
-	algo, err := pick(s, op, allowed)
-	if err != nil && allowed != 0 && !s.Forced {
-		c.Ignored = true
-		algo, err = pick(s, op, 0)
+	algo, ok := pick(s, op, allowed)
+	if !ok && allowed != 0 && !s.Forced {
+		c.Ignored, allowed = true, 0
+		algo, ok = pick(s, op, allowed)
 	}
-	if err != nil {
-		return Choice{}, err
+	if !ok {
+		return Choice{}, refuse(s, op, allowed)
 	}
 	c.Algo = algo
 	c.Slice = s.Slice
@@ -62,28 +62,36 @@ func order(op *Op) [NumAlgos]Algo {
 	return [...]Algo{TwoShot, OneShot, Ring}
 }
 
-// pick returns the first algorithm in order of preference that is allowed (0: all are) and fits.
-func pick(s *Setting, op *Op, allowed AlgoSet) (Algo, error) {
+// pick returns the first algorithm in order of preference that is allowed (0: all are) and fits. It runs at every operation, so it
+// makes no texts.
+func pick(s *Setting, op *Op, allowed AlgoSet) (Algo, bool) {
+	for _, a := range order(op) {
+		if (allowed == 0 || allowed.Has(a)) && a.can(op.Func, op.Type, op.Red, op.N) && (a.Reproducible() || !s.ordered(op)) {
+			return a, true
+		}
+	}
+	return 0, false
+}
+
+// ordered reports whether the result must not depend on the order of sums.
+func (s *Setting) ordered(op *Op) bool { return s.Reproducible && op.Func.Reduces() && op.N > 1 }
+
+// refuse says why pick found nothing: what is wrong with the first algorithm that is allowed.
+func refuse(s *Setting, op *Op, allowed AlgoSet) error {
 	var why error
 	for _, a := range order(op) {
-		if allowed != 0 && !allowed.Has(a) {
+		if why != nil || allowed != 0 && !allowed.Has(a) {
 			continue
 		}
-		err := a.Fits(op.Func, op.Type, op.Red, op.N)
-		if err == nil && s.Reproducible && op.Func.Reduces() && op.N > 1 && !a.Reproducible() {
-			err = fmt.Errorf("%s is not reproducible: it sums in an order that depends on the size; use direct", a)
-		}
-		if err == nil {
-			return a, nil
-		}
-		if why == nil {
-			why = err
+		why = a.Fits(op.Func, op.Type, op.Red, op.N)
+		if why == nil && !a.Reproducible() {
+			why = fmt.Errorf("%s is not reproducible: it sums in an order that depends on the size; use direct", a)
 		}
 	}
 	if why == nil {
 		why = fmt.Errorf("none of the algorithms asked for (%s) exists here; there are ring, direct, oneshot and twoshot", allowed)
 	}
-	return 0, fmt.Errorf("no algorithm for %s of %s, %d ranks: %w", op.Func, op.Type, op.N, why)
+	return fmt.Errorf("no algorithm for %s of %s, %d ranks: %w", op.Func, op.Type, op.N, why)
 }
 
 func channels(s *Setting) int {
