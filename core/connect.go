@@ -13,7 +13,8 @@ import (
 
 // Purposes of connections between ranks of a communicator.
 const (
-	purposeVote = 1 + iota // may all share memory?
+	purposeVote  = 1 + iota // a lifeline
+	purposeVisit            // is the rank still there?
 	purposeData
 )
 
@@ -23,23 +24,41 @@ func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
 func (c *Comm) channels() int { return min(max(4, c.agreed.setting.MinChannels), 16) }
 
 // connect joins the ranks: by shared memory if every rank can, else by TCP.
-func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) error {
+func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 	if c.agreed.setting.MaxChannels == 0 || c.agreed.setting.MaxChannels > c.channels() {
 		c.agreed.setting.MaxChannels = c.channels()
 	}
+	line, err := c.tie(inbox, deadline)
+	if err != nil {
+		return err
+	}
+	defer func() { line.close(err) }()
 	if c.agreed.share {
-		cause := c.joinShared(deadline)
-		all, err := c.vote(inbox, cause == nil, deadline)
+		cause := c.joinShared(line)
+		all, err := line.vote(cause == nil)
 		if err != nil {
 			return err
 		}
 		if all {
-			return c.allLive(deadline)
+			c.withdrawSegment()
+			return nil
 		}
 		c.unjoin()
 		c.log.Warn("the ranks of this communicator use TCP, not shared memory: %s", reason(cause))
 	}
-	return c.joinTCP(inbox, deadline)
+	if err := c.joinTCP(inbox, line.lim); err != nil {
+		return err
+	}
+	_, err = line.vote(true)
+	return err
+}
+
+// withdrawSegment is called when every rank has joined: nobody will ask for the segment any more.
+func (c *Comm) withdrawSegment() {
+	if c.rank == 0 {
+		sharing.local.Withdraw(c.peers[0].SegmentKey)
+		c.seg.CloseFD()
+	}
 }
 
 func reason(cause error) string {
@@ -50,26 +69,25 @@ func reason(cause error) string {
 }
 
 // joinShared maps the communicator's segment, which rank 0 makes, and the arenas of all processes.
-func (c *Comm) joinShared(deadline time.Time) error {
+func (c *Comm) joinShared(line *lifeline) error {
 	local, err := share(c.settings)
 	if err != nil {
 		return err
 	}
-	if err := c.mapSegment(local, deadline); err != nil {
+	if err := c.mapSegment(local, line); err != nil {
 		return err
 	}
 	ranks, procs := make([]int, c.n), make([]*shm.Peer, c.n)
 	for r := range c.n {
 		ranks[r] = r
-		procs[r], err = local.Connect(c.peers[r].Exchange, c.peers[r].ArenaKey, deadline, c.closing.Load)
+		procs[r], err = local.Connect(c.peers[r].Exchange, c.peers[r].ArenaKey, line.lim.Deadline, line.stop)
 		if err != nil {
-			for _, p := range procs[:r] {
-				p.Release()
-			}
+			releaseAll(procs[:r])
 			return err
 		}
 	}
 	if err := c.seg.Join(c.rank, ranks, procs); err != nil {
+		releaseAll(procs)
 		return err
 	}
 	c.watch(procs)
@@ -77,14 +95,20 @@ func (c *Comm) joinShared(deadline time.Time) error {
 	return nil
 }
 
-func (c *Comm) mapSegment(local *shm.Local, deadline time.Time) (err error) {
+func releaseAll(procs []*shm.Peer) {
+	for _, p := range procs {
+		p.Release()
+	}
+}
+
+func (c *Comm) mapSegment(local *shm.Local, line *lifeline) (err error) {
 	if c.rank == 0 {
 		if c.seg, err = shm.Create(c.n, c.channels()); err == nil {
 			local.Offer(c.peers[0].SegmentKey, c.seg.FD())
 		}
 		return err
 	}
-	fd, err := local.Fetch(c.peers[0].Exchange, c.peers[0].SegmentKey, deadline, c.closing.Load)
+	fd, err := local.Fetch(c.peers[0].Exchange, c.peers[0].SegmentKey, line.lim.Deadline, line.stop)
 	if err != nil {
 		return err
 	}
@@ -108,51 +132,6 @@ func (c *Comm) died(r int) {
 	c.seg.Raise(c.seg.Self(), shm.WhyDeath)
 }
 
-// allLive waits until every rank has joined: the segment's offer can then be withdrawn, and an operation finds everybody.
-func (c *Comm) allLive(deadline time.Time) error {
-	for r := range c.n {
-		c.seg.Ring(r)
-	}
-	for tries := 0; c.seg.Count(shm.Live) < c.n; tries++ {
-		switch {
-		case c.closing.Load():
-			return c.aborted()
-		case c.anyGone.Load():
-			return c.lostInInit()
-		case time.Now().After(deadline):
-			return failf(Timeout, "rank %d: only %d of %d ranks mapped the shared memory in time", c.rank, c.seg.Count(shm.Live), c.n)
-		case tries < yields:
-			shm.Yield()
-		default:
-			c.doze(time.Millisecond)
-		}
-	}
-	if c.rank == 0 {
-		sharing.local.Withdraw(c.peers[0].SegmentKey)
-		c.seg.CloseFD()
-	}
-	return nil
-}
-
-// doze sleeps until another rank rings or d has passed.
-func (c *Comm) doze(d time.Duration) {
-	bell := shm.TakeBell()
-	bell.Prepare()
-	bell.Arm(c.seg)
-	bell.Sleep(d)
-	bell.Disarm(c.seg)
-	bell.Drop()
-}
-
-func (c *Comm) lostInInit() error {
-	for r := range c.n {
-		if c.gone[r].Load() == goneDead {
-			return failf(RemoteError, "rank %d: the process of rank %d ended while the communicator was being made", c.rank, r)
-		}
-	}
-	return failf(RemoteError, "rank %d: a rank ended while the communicator was being made", c.rank)
-}
-
 // unjoin undoes joinShared, also where it went only half the way.
 func (c *Comm) unjoin() {
 	for _, cancel := range c.cancels {
@@ -169,7 +148,7 @@ func (c *Comm) unjoin() {
 }
 
 // joinTCP connects every pair of ranks; the higher rank dials.
-func (c *Comm) joinTCP(inbox *boot.Inbox, deadline time.Time) (err error) {
+func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 	if c.seg, err = shm.Mirror(c.rank, c.n); err != nil {
 		return err
 	}
@@ -177,7 +156,6 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, deadline time.Time) (err error) {
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
 	c.ports = c.net
-	lim := c.limit(deadline)
 	for r := range c.n {
 		if r == c.rank {
 			continue

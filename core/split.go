@@ -24,7 +24,7 @@ type SplitSpec struct {
 
 	child  *Comm       // nil where Color is NoColor
 	secret secret      // of the child
-	inbox  *boot.Inbox // for its connections, where the parent has them too
+	inbox  *boot.Inbox // for its connections
 	mine   []byte
 	all    []byte
 }
@@ -43,7 +43,7 @@ func (s *SplitSpec) exchange(parent *Comm) (*Call, error) {
 	binary.LittleEndian.PutUint32(s.mine[4:], uint32(s.Key))
 	key := newKey()
 	copy(s.mine[8:], key[:])
-	if parent.net != nil && s.Color != NoColor {
+	if parent.n > 1 && s.Color != NoColor {
 		svc, err := boot.Default()
 		if err != nil {
 			return nil, err
@@ -160,13 +160,6 @@ func (s *SplitSpec) connectChild(parent *Comm) error {
 	if c.n == 1 {
 		return nil
 	}
-	deadline := time.Now().Add(c.settings.InitTimeout)
-	if parent.net == nil {
-		if err := c.joinShared(deadline); err != nil {
-			return err
-		}
-		return c.allLive(deadline)
-	}
-	c.agreed.share = false
-	return c.connect(s.inbox, deadline)
+	c.agreed.share = parent.net == nil
+	return c.connect(s.inbox, time.Now().Add(c.settings.InitTimeout))
 }

@@ -117,10 +117,10 @@ func (d *dialing) finish() (*stream, error) {
 	return nil, nil
 }
 
-const refusedLong = 2 * time.Second
+const refusedLong = time.Second
 
 // Dial connects to the Service that listens at addrs, for the inbox of key there, and tells it from and purpose. It tries again
-// until lim ends it, or until the other end, which listened when it gave its addresses away, has refused for two seconds. The
+// until lim ends it, or until the other end, which listened when it gave its addresses away, has refused for a second. The
 // descriptor is non-blocking and the caller's; the other end has proved that it knows secret.
 func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint8, lim Limit) (fd int, err error) {
 	d := &dialing{addrs: addrs, key: key, secret: secret, from: from, purpose: purpose}

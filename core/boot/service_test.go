@@ -107,7 +107,7 @@ func TestLimits(t *testing.T) {
 	if _, err := Dial(nobody, key, secret, 0, 1, abort); err != stop {
 		t.Errorf("Dial aborted: %v", err)
 	}
-	for _, s := range []float64{0.2, 20} { // short of two seconds, and long enough to see that nobody will come
+	for _, s := range []float64{0.2, 20} { // short of a second, and long enough to see that nobody will come
 		_, err := Dial(nobody, key, secret, 0, 1, within(s))
 		if !errors.As(err, &silent) || silent.Gone != (s > 2) || !strings.Contains(err.Error(), nobody[0].String()) {
 			t.Errorf("nobody listens: %v", err)
