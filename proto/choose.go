@@ -26,8 +26,8 @@ type Choice struct {
 
 // Sizes of the rule, in bytes. One shot waits once and reads N vectors, two shots wait twice and read three chunks for each rank.
 const (
-	oneShotMax  = 256 << 10      // of a vector
-	oneShotRead = 512 << 10      // of all ranks' vectors together
+	oneShotPair = 256 << 10      // of the vector of two ranks
+	oneShotRead = 256 << 10      // of all vectors together, of more ranks
 	sliceMin    = 8 << 10        // shorter slices cost more in steps than they hide
 	sliceMax    = 128<<10 - 3*64 // longer ones leave the second-level cache with their copies; a slot of 128 KiB holds it at any alignment
 	maxChannels = 16             // more ports than this help nobody on one host
@@ -56,7 +56,8 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 
 // order is the preference of the free choice for an operation of this size.
 func order(op *Op) [NumAlgos]Algo {
-	if size := shared(op) * op.Type.Size(); size <= oneShotMax && size*uint64(op.N) <= oneShotRead {
+	size := shared(op) * op.Type.Size()
+	if op.N <= 2 && size <= oneShotPair || size*uint64(op.N) <= oneShotRead {
 		return [...]Algo{OneShot, TwoShot, Ring}
 	}
 	return [...]Algo{TwoShot, OneShot, Ring}
@@ -120,13 +121,15 @@ func shared(op *Op) uint64 {
 	return op.Count
 }
 
-// sliceFor cuts a chunk into equal slices: as few as sliceMax allows where a rank does one thing after the other anyway (one shot),
-// at least two where one is copied while the other is summed, once they are long enough.
+// sliceFor cuts a chunk into equal slices, as few as sliceMax allows: each is a chance to wait. Only two ranks in two shots take at
+// least two, so that one is copied while the other is summed; more ranks have other chunks to go on with, and fewer processors.
 func sliceFor(a Algo, op *Op, channels int) uint64 {
 	chunk := shared(op) * op.Type.Size() / uint64(channels)
 	pieces := uint64(1)
 	if a != OneShot {
-		pieces = 2
+		if op.N == 2 {
+			pieces = 2
+		}
 		if op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast {
 			chunk /= uint64(op.N)
 		}
