@@ -52,6 +52,7 @@ func (c *Comm) heed() error {
 	}
 	if why&(shm.WhyAbort|shm.WhyDeath|shm.WhyLeft) != 0 {
 		c.anyGone.Store(true)
+		c.turn.news = time.Now()
 	}
 	c.seg.Clear(why & (shm.WhyAbort | shm.WhyDeath | shm.WhyLeft | shm.WhyLimit))
 	return nil
@@ -63,7 +64,7 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 		return nil
 	}
 	if c.anyGone.Load() {
-		if err := c.gap(waited >= graceTime); err != nil {
+		if err := c.gap(min(waited, time.Since(c.turn.news)) >= graceTime); err != nil {
 			return err
 		}
 	}
@@ -156,7 +157,8 @@ func (c *Comm) doing() string {
 // compare holds this rank's call against the calls of all others with the same number; the first difference is everyone's fault.
 func (c *Comm) compare() error {
 	cur := &c.turn.cur
-	if c.net != nil {
+	if c.net != nil && !cur.told {
+		cur.told = true
 		c.tellHeader(&cur.header)
 	}
 	for r := range c.n {

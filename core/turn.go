@@ -18,6 +18,7 @@ type turn struct {
 	cur   collective
 	on    bool // cur is running
 	err   error
+	news  time.Time     // when this rank last heard that another went; more may follow
 	held  error         // stands still with it: why it came may yet be told, see hold
 	until time.Duration // standstill after which held is the error after all
 }
@@ -29,6 +30,7 @@ type collective struct {
 	seq    uint64
 	mail   bool // by the one-shot path that is shared with C
 	agreed int  // ranks below this have made the same call, see confirmed
+	told   bool // the others have its header, over TCP: once, since whatever arrives looks like progress to those who wait
 	run    *proto.Run
 	op     proto.Op
 	choice proto.Choice
@@ -131,10 +133,13 @@ func (c *Comm) begin(call *Call) error {
 	if err != nil {
 		return err
 	}
-	cur.call, cur.choice, cur.agreed = call, choice, 0
+	cur.call, cur.choice, cur.agreed, cur.told = call, choice, 0, false
 	cur.mail = c.byMail(call)
 	if cur.mail {
 		cur.header = header(call, 0, 0)
+		if call.Func == coll.Split {
+			cur.header.Func = mailFunc(call.Func) // as C posts it: headers are compared
+		}
 		cur.seq, err = c.hot.Post(&fast.Op{Func: mailFunc(call.Func), Type: call.Type, Red: call.Red, Count: call.Count, Scale: call.Scale,
 			Send: call.Send, Recv: call.Recv})
 		cur.header.Seq = cur.seq
