@@ -20,7 +20,7 @@ var ids *testkit.Maker
 // processes_test.go.
 const roleVariable = "HCCL_CORE_TEST_ROLE"
 
-var roles = map[string]func(in *bufio.Scanner, args []string) error{}
+var roles = map[string]func(in *bufio.Scanner, args []string) error{"rank": rankRole}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
