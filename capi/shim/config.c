@@ -1,4 +1,5 @@
 #include "config.h"
+#include "../../internal/params/source.h"
 #include "error.h"
 #include "versioned.h"
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int get(const ncclConfig_t* config, size_t offset, int preset) {
 
 // NCCL_COMM_BLOCKING, where it is 0 or 1, is stronger than the program.
 static int blocking(int wanted) {
-  const char* e = getenv("NCCL_COMM_BLOCKING");
+  const char* e = hccl_setting("NCCL_COMM_BLOCKING");
   return e != NULL && (e[0] == '0' || e[0] == '1') && e[1] == 0 ? e[0] - '0' : wanted;
 }
 

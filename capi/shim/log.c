@@ -1,4 +1,6 @@
 #include "log.h"
+#include "../../internal/params/source.h"
+#include "../../internal/params/stamp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,10 +15,10 @@
 
 enum { LINE = 1400, PATH = 1024 };
 
-// The environment is read at each line: lines are rare, and a program may set NCCL_DEBUG after loading us.
+// Settings are read at each line: lines are rare, and a program may set NCCL_DEBUG after loading us.
 static int wanted(void) {
   static const char* const levels[] = {"WARN", "INFO", "ABORT", "TRACE"};
-  const char* level = getenv("NCCL_DEBUG");
+  const char* level = hccl_setting("NCCL_DEBUG");
   for (size_t k = 0; level != NULL && k < sizeof levels / sizeof *levels; k++)
     if (strcasecmp(level, levels[k]) == 0) return 1;
   return 0;
@@ -28,7 +30,7 @@ static const char* host(char* name, size_t size) {
   return name;
 }
 
-// expand writes pattern with %h and %p replaced by the host's name and the process's number.
+// expand writes pattern with %h and %p replaced by the host's name and the process's number, and %% by %.
 static void expand(char* out, size_t size, const char* pattern) {
   char name[256];
   size_t n = 0;
@@ -36,6 +38,7 @@ static void expand(char* out, size_t size, const char* pattern) {
     int m = -1;
     if (p[0] == '%' && p[1] == 'h') m = snprintf(out + n, size - n, "%s", host(name, sizeof name));
     if (p[0] == '%' && p[1] == 'p') m = snprintf(out + n, size - n, "%d", (int)getpid());
+    if (p[0] == '%' && p[1] == '%') m = snprintf(out + n, size - n, "%%");
     if (m >= 0) p++;
     else out[n] = *p, m = 1;
     n += (size_t)m;
@@ -44,7 +47,7 @@ static void expand(char* out, size_t size, const char* pattern) {
 }
 
 static int open_file(void) {
-  const char* pattern = getenv("NCCL_DEBUG_FILE");
+  const char* pattern = hccl_setting("NCCL_DEBUG_FILE");
   char path[PATH];
   int fd;
   if (pattern == NULL || *pattern == 0) return -1;
@@ -72,11 +75,19 @@ static void put(int fd, const char* line, size_t n) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void hccl_say(const char* line, size_t n) { put(STDERR_FILENO, line, n); }
+
+static size_t stamp(char* out, size_t size) {
+  if (!hccl_stamp_wanted(hccl_setting("NCCL_DEBUG_TIMESTAMP_LEVELS"), "WARN")) return 0;
+  return hccl_stamp(out, size, hccl_setting("NCCL_DEBUG_TIMESTAMP_FORMAT"));
+}
+
 void hccl_warn(const char* format, ...) {
   if (!wanted()) return;
   int kept = errno;
   char line[LINE], name[256];
-  int n = snprintf(line, sizeof line, "%s:%d:%ld HCCL WARN ", host(name, sizeof name), (int)getpid(), syscall(SYS_gettid));
+  int n = (int)stamp(line, LINE / 2);
+  n += snprintf(line + n, sizeof line - (size_t)n, "%s:%d:%ld HCCL WARN ", host(name, sizeof name), (int)getpid(), syscall(SYS_gettid));
   va_list args;
   va_start(args, format);
   n += vsnprintf(line + n, sizeof line - (size_t)n, format, args);

@@ -1,6 +1,7 @@
 // Unique ids, and what becomes of them in forked children. meet.h has the whole picture.
 #define _GNU_SOURCE 1
 #include "meet.h"
+#include "../../internal/params/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +139,7 @@ static uint64_t take_number(struct ledger* l) {
 }
 
 int hccl_meet_new_id(unsigned char id[128], char* err, size_t errlen) {
-  const char* fixed = getenv("NCCL_COMM_ID");
+  const char* fixed = hccl_setting("NCCL_COMM_ID");
   if (errlen > 0) err[0] = 0;
   if (fixed && *fixed) return fixed_id(fixed, id, err, errlen);
   unsigned char addresses[HCCL_ADDRESS_SIZE * HCCL_ID_MAX_ADDRESSES];
@@ -161,7 +162,7 @@ int hccl_meet_new_id(unsigned char id[128], char* err, size_t errlen) {
 
 // How long a process stands by for the maker of an id: as long as its ranks may wait.
 static int64_t init_limit(void) {
-  const char* text = getenv("HCCL_INIT_TIMEOUT");
+  const char* text = hccl_setting("HCCL_INIT_TIMEOUT");
   double s = text ? strtod(text, NULL) : 0;
   return s > 0 && s < 1e6 ? (int64_t)(s * 1000) : 300000;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "meet_parts.h"
+#include "../../internal/params/source.h"
 
 int64_t hccl_meet_now(void) {
   struct timespec t;
@@ -72,7 +73,7 @@ static int doubtful(const char* name, const struct sockaddr* sa) {
 }
 
 static int usable(const struct ifaddrs* i) {
-  const char* want = getenv("NCCL_SOCKET_FAMILY");
+  const char* want = hccl_setting("NCCL_SOCKET_FAMILY");
   if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK) return 0;
   int family = i->ifa_addr->sa_family;
   if (want && strcmp(want, "AF_INET") == 0 && family != AF_INET) return 0;
@@ -101,7 +102,7 @@ static int no_such_interface(const char* rule, const struct ifaddrs* list, char*
 }
 
 int hccl_meet_addresses(unsigned char* out, char* err, size_t errlen) {
-  const char *rule = getenv("NCCL_SOCKET_IFNAME"), *family = getenv("NCCL_SOCKET_FAMILY");
+  const char *rule = hccl_setting("NCCL_SOCKET_IFNAME"), *family = hccl_setting("NCCL_SOCKET_FAMILY");
   struct ifaddrs* list = NULL;
   int n = 0, matched = 0;
   if (rule && !*rule) rule = NULL;
@@ -174,7 +175,7 @@ static uint16_t bound_port(int fd) {
 
 // HCCL_PORT_RANGE=a-b; 0-0: any port. -1: not a range.
 static int port_range(unsigned* low, unsigned* high) {
-  const char* text = getenv("HCCL_PORT_RANGE");
+  const char* text = hccl_setting("HCCL_PORT_RANGE");
   char rest;
   *low = *high = 0;
   if (!text || !*text) return 0;
@@ -183,10 +184,10 @@ static int port_range(unsigned* low, unsigned* high) {
 
 int hccl_meet_listen(uint16_t* port, char* err, size_t errlen) {
   static const unsigned char any6[HCCL_ADDRESS_SIZE] = {6}, any4[HCCL_ADDRESS_SIZE] = {4};
-  const char* family = getenv("NCCL_SOCKET_FAMILY");
+  const char* family = hccl_setting("NCCL_SOCKET_FAMILY");
   unsigned low, high, start = 0;
   if (port_range(&low, &high) != 0) {
-    snprintf(err, errlen, "HCCL_PORT_RANGE=%s is not a range of ports; write it as 42000-42031", getenv("HCCL_PORT_RANGE"));
+    snprintf(err, errlen, "HCCL_PORT_RANGE=%s is not a range of ports; write it as 42000-42031", hccl_setting("HCCL_PORT_RANGE"));
     return -1;
   }
   unsigned count = high - low + 1;

@@ -1,6 +1,8 @@
-// Settings as programs may ask for them: what C's environment says, else the default of params_table.h. A handle is the address of
-// the setting's row in that table.
+// Settings as programs may ask for them: what the environment or a settings file says, else the default of params_table.h. A value
+// that the core would refuse counts as not set. A handle is the address of the setting's row in that table.
+#include "../../internal/params/source.h"
 #include "error.h"
+#include "log.h"
 #include "params_table.h"
 #include <ctype.h>
 #include <errno.h>
@@ -8,11 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char* value_of(const struct hccl_param* p) {
-  const char* v = getenv(p->name);
-  return v != NULL ? v : p->preset;
-}
 
 static const struct hccl_param* by_key(const char* key) {
   for (int k = 0; key != NULL && k < HCCL_PARAMS; k++)
@@ -37,32 +34,67 @@ static const char* keep(const char* value) {
   return t->value = copy;
 }
 
-// number reads an integer with an optional K, M or G (binary); a boolean's words count as 0 and 1.
+// number reads a whole number, with blanks around it as one likes.
 static int number(const char* text, long long* out) {
-  static const char units[] = "KMG";
   char* end;
   errno = 0;
-  long long v = strtoll(text, &end, 0);
+  *out = strtoll(text, &end, 0);
   if (end == text || errno != 0) return 0;
-  const char* unit = *end != 0 ? strchr(units, toupper((unsigned char)*end)) : NULL;
-  if (unit != NULL) {
-    int shift = 10 * (int)(unit - units + 1);
-    if (v > (INT64_MAX >> shift) || v < -(INT64_MAX >> shift)) return 0;
-    v *= 1LL << shift;
-    end++;
-  }
-  *out = v;
+  while (isspace((unsigned char)*end)) end++;
   return *end == 0;
 }
 
-// integer gives the setting as a number from least to most; a value of the environment that is none counts as not set.
+static int seconds(const char* text, double* out) {
+  char* end;
+  *out = strtod(text, &end);
+  if (end == text) return 0;
+  while (isspace((unsigned char)*end)) end++;
+  return *end == 0;
+}
+
+static int listed(const char* words, const char* value) {
+  size_t n = strlen(value);
+  for (const char* w = words; w != NULL; w = strchr(w, '|') ? strchr(w, '|') + 1 : NULL)
+    if (strcspn(w, "|") == n && strncmp(w, value, n) == 0) return 1;
+  return words == NULL;
+}
+
+// accepted says what the core's table says of a text (internal/params/forms.go).
+static int accepted(const struct hccl_param* p, const char* text) {
+  long long n;
+  double s;
+  switch (p->kind) {
+    case HCCL_PARAM_INT:
+    case HCCL_PARAM_BOOL: return number(text, &n) && n >= p->least && n <= p->most;
+    case HCCL_PARAM_SECONDS: return seconds(text, &s) && s * 1e9 >= (double)p->least && s * 1e9 <= (double)p->most;
+    case HCCL_PARAM_TEXT: return listed(p->words, text);
+    case HCCL_PARAM_ANY: return 1;
+  }
+  return 0;
+}
+
+// in_effect finds the setting's value and its place; the default has neither file nor line, and place->value NULL.
+static const char* in_effect(const struct hccl_param* p, struct hccl_setting* place) {
+  if (hccl_setting_find(p->name, place) && (*place->value != 0 || p->empty_counts) && accepted(p, place->value)) return place->value;
+  place->value = NULL;
+  return p->preset;
+}
+
+static const char* value_of(const struct hccl_param* p) {
+  struct hccl_setting place;
+  return in_effect(p, &place);
+}
+
+// integer gives the setting as a number from least to most.
 static ncclResult_t integer(ncclParamHandle_t handle, const void* out, const char* who, long long least, long long most,
                             long long* v) {
   const struct hccl_param* p = by_handle(handle);
   if (p == NULL) return wrong(who, "handle is none of ncclParamBind");
   if (out == NULL) return wrong(who, "value is NULL");
   if (p->kind == HCCL_PARAM_TEXT) return wrong(who, "the setting is a text");
-  if (!number(value_of(p), v) && !number(p->preset, v)) return wrong(who, "the setting is no number");
+  const char* text = value_of(p);
+  if (*text == 0) return wrong(who, "the setting is not set and has no default");
+  if (!number(text, v)) return wrong(who, "the value is no whole number: ask for its text");
   return *v >= least && *v <= most ? ncclSuccess : wrong(who, "the value does not fit into this type");
 }
 
@@ -99,19 +131,19 @@ HCCL_API(ncclResult_t, ncclParamGetStr, (ncclParamHandle_t handle, const char** 
   return *value != NULL ? ncclSuccess : hccl_fail(NULL, ncclSystemError, "%s: no memory", who);
 }
 
+// ncclParamGet copies a number as 64 bits and everything else as text.
 HCCL_API(ncclResult_t, ncclParamGet, (ncclParamHandle_t handle, void* out, int size, int* length)) {
   static const char who[] = "ncclParamGet";
   const struct hccl_param* p = by_handle(handle);
-  long long number = 0;
+  long long n = 0;
   if (p == NULL) return wrong(who, "handle is none of ncclParamBind");
   if (out == NULL) return wrong(who, "out is NULL");
-  const char* text = p->kind == HCCL_PARAM_TEXT ? value_of(p) : NULL;
-  ncclResult_t e = text == NULL ? integer(handle, out, who, INT64_MIN, INT64_MAX, &number) : ncclSuccess;
-  size_t n = text != NULL ? strlen(text) + 1 : sizeof number;
-  if (e != ncclSuccess) return e;
-  if (size < 0 || (size_t)size < n) return wrong(who, "size is too small for the value");
-  memcpy(out, text != NULL ? (const void*)text : &number, n);
-  if (length != NULL) *length = (int)n;
+  const char* text = value_of(p);
+  int is_number = p->kind != HCCL_PARAM_TEXT && number(text, &n);
+  size_t bytes = is_number ? sizeof n : strlen(text) + 1;
+  if (size < 0 || (size_t)size < bytes) return wrong(who, "size is too small for the value");
+  memcpy(out, is_number ? (const void*)&n : text, bytes);
+  if (length != NULL) *length = (int)bytes;
   return ncclSuccess;
 }
 
@@ -140,6 +172,20 @@ HCCL_API(ncclResult_t, ncclParamGetAllParameterKeys, (const char*** keys, int* c
   return ncclSuccess;
 }
 
+// One line is one write: other ranks may share stderr.
+static void dump(const struct hccl_param* p) {
+  char line[1024];
+  struct hccl_setting place;
+  const char* value = in_effect(p, &place);
+  int n = snprintf(line, sizeof line, "%s=%s", p->name, value);
+  if (n < 0 || (size_t)n >= sizeof line - 1) n = sizeof line - 2;
+  if (place.value != NULL && place.file == NULL) n += snprintf(line + n, sizeof line - (size_t)n, " (environment)");
+  if (place.value != NULL && place.file != NULL) n += snprintf(line + n, sizeof line - (size_t)n, " (%s:%d)", place.file, place.line);
+  if ((size_t)n > sizeof line - 1) n = sizeof line - 1;
+  line[n] = '\n';
+  hccl_say(line, (size_t)n + 1);
+}
+
 HCCL_API(void, ncclParamDumpAll, (void)) {
-  for (int k = 0; k < HCCL_PARAMS; k++) fprintf(stderr, "%s=%s\n", hccl_params[k].name, value_of(&hccl_params[k]));
+  for (int k = 0; k < HCCL_PARAMS; k++) dump(&hccl_params[k]);
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	rootProgram = build(dir, "root", "testdata/root/root.c", "meet.c", "meet_serve.c", "meet_conn.c", "meet_roll.c", "meet_host.c",
-		"sha256.c")
+		"sha256.c", "params_source.c", "params_source_file.c")
 	shaProgram = build(dir, "sha", "testdata/sha/sha.c", "sha256.c")
 	code := m.Run()
 	os.RemoveAll(dir)

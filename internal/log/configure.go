@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // What the version line says. ABI is the NCCL release whose binary interface the library has.
@@ -29,6 +30,7 @@ const (
 	Alloc
 	Call
 	Proxy
+	NVLS
 	Bootstrap
 	Reg
 	Profile
@@ -36,8 +38,8 @@ const (
 	All Subject = 1<<iota - 1
 )
 
-var subjectNames = []string{"INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY", "BOOTSTRAP",
-	"REG", "PROFILE", "RAS"}
+var subjectNames = []string{"INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY", "NVLS",
+	"BOOTSTRAP", "REG", "PROFILE", "RAS"}
 
 // ordinary is what INFO speaks of unless NCCL_DEBUG_SUBSYS says otherwise: all that is said at most once per communicator.
 const ordinary = All &^ (Coll | Call)
@@ -58,7 +60,7 @@ func ParseLevel(s string) (Level, error) {
 	return LevelNone, fmt.Errorf("want one of %s", strings.Join(levelNames[:], ", "))
 }
 
-// ParseSubjects reads NCCL_DEBUG_SUBSYS: names separated by commas, ALL, and a leading ^ for "all of the ordinary but these".
+// ParseSubjects reads NCCL_DEBUG_SUBSYS: names separated by commas, ALL, and a leading ^ for all but these.
 func ParseSubjects(s string) (Subject, error) {
 	if s == "" {
 		return ordinary, nil
@@ -73,7 +75,7 @@ func ParseSubjects(s string) (Subject, error) {
 		set |= one
 	}
 	if without {
-		return ordinary &^ set, nil
+		return All &^ set, nil
 	}
 	return set, nil
 }
@@ -90,13 +92,39 @@ func subject(word string) (Subject, error) {
 	return 0, fmt.Errorf("unknown subject %q, want ALL or some of %s", word, strings.Join(subjectNames, ", "))
 }
 
+// stamps says which levels have the time in front of their lines, and writes it.
+type stamps struct {
+	on   uint32 // bit l: level l
+	text func() string
+}
+
+var stamping atomic.Pointer[stamps]
+
+// Stamp has text, the time in the form that is wanted, put in front of the lines of these levels from now on. It is called for each
+// such line, on the thread that writes it.
+func Stamp(text func() string, levels ...Level) {
+	s := &stamps{text: text}
+	for _, l := range levels {
+		s.on |= 1 << l
+	}
+	stamping.Store(s)
+}
+
+func stamped(l Level) string {
+	s := stamping.Load()
+	if s == nil || s.on>>l&1 == 0 {
+		return ""
+	}
+	return s.text()
+}
+
 // Configure sets level, subjects and file from now on; params.Load calls it. The first time that something may be said, it is the
 // version. An empty file is stderr; in a file's name %h stands for the host and %p for the process.
 func Configure(level Level, subjects Subject, file string) {
 	failed := out.open(expand(file), level)
 	state.Store(uint64(subjects)<<8 | uint64(level))
 	if level >= LevelVersion && first("version") {
-		out.write([]byte("NCCL version " + ABI + " (HCCL " + Release + ")\n"))
+		out.write([]byte(stamped(LevelVersion) + "NCCL version " + ABI + " (HCCL " + Release + ")\n"))
 	}
 	if failed != nil {
 		WarnOnce("file "+file, "NCCL_DEBUG_FILE %s cannot be opened for writing (%v): the log goes to stderr", file, failed)

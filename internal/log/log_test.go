@@ -53,6 +53,20 @@ func TestForm(t *testing.T) {
 	}
 }
 
+func TestTimeInFront(t *testing.T) {
+	t.Cleanup(func() { stamping.Store(nil) })
+	Stamp(func() string { return "[now] " }, LevelWarn, LevelVersion)
+	said := fresh(t, LevelInfo, All)
+	Warn("w")
+	Info(Net, "i")
+	lines := strings.Split(said(), "\n")
+	for k, want := range []string{"[now] NCCL version ", "[now] " + host() + ":", host() + ":"} {
+		if !strings.HasPrefix(lines[k], want) {
+			t.Errorf("%q does not begin with %q", lines[k], want)
+		}
+	}
+}
+
 func TestOnce(t *testing.T) {
 	once = sync.Map{}
 	WarnOnce("k", "while off") // must not use the key up
@@ -105,7 +119,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for s, want := range map[string]Subject{"": ordinary, "ALL": All, "net, Init": Net | Init, "^NET": ordinary &^ Net} {
+	for s, want := range map[string]Subject{"": ordinary, "ALL": All, "net, Init": Net | Init, "^NET": All &^ Net, "^init,NVLS": All &^ Init &^ NVLS} {
 		if got, err := ParseSubjects(s); err != nil || got != want {
 			t.Errorf("%q: %x, %v, want %x", s, got, err, want)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func from(m map[string]string) *Values {
-	return read(func(name string) (string, bool) { s, ok := m[name]; return s, ok })
+	return read(func(name string) (found, bool) { s, ok := m[name]; return found{name: name, text: s}, ok })
 }
 
 func TestDefaults(t *testing.T) {
@@ -42,10 +42,10 @@ func TestValues(t *testing.T) {
 func TestBadValuesKeepTheDefault(t *testing.T) {
 	for _, c := range []struct{ name, value, word string }{
 		{"NCCL_BUFFSIZE", "-3", "4096"}, {"NCCL_BUFFSIZE", "4M", "4194304"}, {"NCCL_BUFFSIZE", "9223372036854775808", "whole"},
-		{"NCCL_MAX_NCHANNELS", "abc", "64"}, {"NCCL_DEBUG", "inof", "INFO"}, {"NCCL_SHM_DISABLE", "yes", "0 to 1"},
+		{"NCCL_MAX_NCHANNELS", "abc", "64"}, {"NCCL_MAX_NCHANNELS", "1_0", "64"}, {"NCCL_MAX_NCHANNELS", "0b11", "64"}, {"NCCL_DEBUG", "inof", "INFO"}, {"NCCL_SHM_DISABLE", "yes", "0 to 1"},
 		{"NCCL_SOCKET_FAMILY", "AF_UNIX", "AF_INET6"}, {"HCCL_INIT_TIMEOUT", "NaN", "seconds"}, {"HCCL_INIT_TIMEOUT", "0", "0.001"},
 		{"HCCL_TIMEOUT", "1e300", "1e+09"}, {"HCCL_PORT_RANGE", "9-1", "42000"}, {"HCCL_PORT_RANGE", "0-1", "65535"},
-		{"NCCL_DEBUG_SUBSYS", "NETT", "NET"},
+		{"NCCL_DEBUG_SUBSYS", "NETT", "NET"}, {"NCCL_DEBUG_TIMESTAMP_LEVELS", "WARN,INF", "INFO"},
 	} {
 		v, found := from(map[string]string{c.name: c.value}), false
 		for _, s := range v.Settings() {
@@ -75,8 +75,8 @@ func TestLoadReportsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]int{"NCCL version 2.32.3": 1, "NCCL_MIN_NCHANNELS=many is not used": 1,
-		"NCCL_BUFFSIZE is 8192, set by the environment": 1, "NCCL_DEBUG is INFO": 1} {
+	for line, want := range map[string]int{"NCCL version 2.32.3": 1, "NCCL_MIN_NCHANNELS=many (environment) is not used": 1,
+		"settings: NCCL_DEBUG=INFO (environment), ": 2, "NCCL_BUFFSIZE=8192 (environment)": 1} {
 		if got := strings.Count(string(b), line); got != want {
 			t.Errorf("%q is said %d times, want %d, in\n%s", line, got, want, b)
 		}
@@ -108,7 +108,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		v := read(func(string) (string, bool) { return s, true })
+		v := read(func(name string) (found, bool) { return found{name: name, text: s}, true })
 		if v.BuffSize < 1<<12 || v.BuffSize > 1<<30 || v.InitTimeout <= 0 || v.Timeout < 0 || v.PortRange.First > v.PortRange.Last {
 			t.Errorf("%q: %+v", s, v)
 		}

@@ -1,38 +1,58 @@
 package params
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Values is a snapshot of all settings. It never changes once Load has returned it.
 type Values struct {
 	Debug, DebugFile, DebugSubsys string
-	Algo, Proto                   string        // as written; package proto reads the lists
+	DebugStampFormat              string        // as written; "": no time
+	DebugStampLevels              string        // as written
+	Algo                          string        // as written; package proto reads the list
 	BuffSize                      int64         // bytes
 	MinChannels, MaxChannels      int           // 0: choose
 	MinCTAs, MaxCTAs              int           // 0: choose
-	ShmDisable, P2PDisable        bool          //
-	Net                           string        // as written
+	MinRings, MaxRings            int           // 0: choose
+	ShmDisable                    bool          //
 	SocketIfname                  string        // as written; the transport reads the list
 	SocketFamily                  string        // AF_INET, AF_INET6 or ""
 	CommID                        string        // host:port, "" for none
 	CommBlocking                  int           // -1: as the call's config says
 	InitTimeout                   time.Duration // for a communicator to be made
 	Timeout                       time.Duration // for one operation, 0: none
-	PeerTimeout                   time.Duration // for a host that does not answer
+	PeerTimeout                   time.Duration // for a host that does not answer; nothing asks for it yet
 	Deterministic                 bool          //
 	PortRange                     PortRange     // zero: any
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
 
 	settings []Setting
-	listed   bool // whether report said what is set
+	told     told // what report said at INFO
 }
+
+// Effect is what comes of setting a knob.
+type Effect uint8
+
+// The effects.
+const (
+	Acts  Effect = iota
+	Inert        // accepted: nothing here depends on it, now or later
+	Later        // accepted: it belongs to a part of the library that is not there yet
+)
+
+func (e Effect) String() string { return [...]string{"acts", "no effect", "not yet"}[e] }
 
 // Knob is one setting.
 type Knob struct {
 	Name, Default string
-	Text          string // for the manual: what it does
+	Text          string // for the manual: what it does, or why it does nothing
 	form
 }
+
+// confFile names the user's settings file. It stands in the table for those who list it; source.c reads it.
+const confFile = "NCCL_CONF_FILE"
 
 var table = []Knob{
 	{"NCCL_DEBUG", "", "How much is said: VERSION, WARN, INFO or TRACE. Nothing without it.",
@@ -41,10 +61,14 @@ var table = []Knob{
 		text(func(v *Values) *string { return &v.DebugFile })},
 	{"NCCL_DEBUG_SUBSYS", "", "Subjects of INFO and TRACE, separated by commas; ^ in front leaves them out; ALL is all.",
 		subjects(func(v *Values) *string { return &v.DebugSubsys })},
+	{"NCCL_DEBUG_TIMESTAMP_FORMAT", "[%F %T] ", "Time in front of lines, as strftime writes it; %3f: milliseconds; _: a blank; empty: none.",
+		emptyToo(text(func(v *Values) *string { return &v.DebugStampFormat }))},
+	{"NCCL_DEBUG_TIMESTAMP_LEVELS", "WARN", "Levels whose lines have a time, separated by commas; ALL: each; ^ in front: all but these.",
+		emptyToo(levels(func(v *Values) *string { return &v.DebugStampLevels }))},
+	{confFile, "", "File with settings in place of ~/.nccl.conf; counts in the environment only.",
+		form{Kind: Text, Range: "a path", set: func(*Values, string) error { return nil }}},
 	{"NCCL_ALGO", "", "Algorithms to choose from, such as ring or direct; ^ in front excludes; func:list for one function.",
 		text(func(v *Values) *string { return &v.Algo })},
-	{"NCCL_PROTO", "", "Accepted for NCCL's sake: protocols follow from size and transport here.",
-		text(func(v *Values) *string { return &v.Proto })},
 	{"NCCL_BUFFSIZE", "4194304", "Upper bound of staging bytes per channel and peer; filled on demand.",
 		bytes(1<<12, 1<<30, func(v *Values) *int64 { return &v.BuffSize })},
 	{"NCCL_MIN_NCHANNELS", "0", "Least number of channels; 0 lets the library choose.",
@@ -55,12 +79,12 @@ var table = []Knob{
 		count(0, maxChannels, func(v *Values) *int { return &v.MinCTAs })},
 	{"NCCL_MAX_CTAS", "0", "Newer name of NCCL_MAX_NCHANNELS, which goes first where both are set.",
 		count(0, maxChannels, func(v *Values) *int { return &v.MaxCTAs })},
+	{"NCCL_MIN_NRINGS", "0", "Oldest name of NCCL_MIN_NCHANNELS; the newer ones go first.",
+		count(0, maxChannels, func(v *Values) *int { return &v.MinRings })},
+	{"NCCL_MAX_NRINGS", "0", "Oldest name of NCCL_MAX_NCHANNELS; the newer ones go first.",
+		count(0, maxChannels, func(v *Values) *int { return &v.MaxRings })},
 	{"NCCL_SHM_DISABLE", "0", "1: ranks of one host do not use shared memory but TCP.",
 		flag(func(v *Values) *bool { return &v.ShmDisable })},
-	{"NCCL_P2P_DISABLE", "0", "1: no rank reads another's memory directly.",
-		flag(func(v *Values) *bool { return &v.P2PDisable })},
-	{"NCCL_NET", "", "Network between hosts; Socket is the one there is.",
-		text(func(v *Values) *string { return &v.Net })},
 	{"NCCL_SOCKET_IFNAME", "", "Interfaces by prefix, separated by commas; = in front: exact names; ^ in front: all but these.",
 		text(func(v *Values) *string { return &v.SocketIfname })},
 	{"NCCL_SOCKET_FAMILY", "", "Addresses to use: AF_INET or AF_INET6; both without it.",
@@ -73,8 +97,8 @@ var table = []Knob{
 		seconds(0.001, func(v *Values) *time.Duration { return &v.InitTimeout })},
 	{"HCCL_TIMEOUT", "0", "Seconds for one operation; 0: no limit. The error names whom it waited for.",
 		seconds(0, func(v *Values) *time.Duration { return &v.Timeout })},
-	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that does not answer counts as gone; never above a set HCCL_TIMEOUT.",
-		seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout })},
+	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that does not answer counts as gone: what the kernel says of a connection counts so far.",
+		later(seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout }))},
 	{"HCCL_DETERMINISTIC", "0", "1: equal bits whatever the algorithm, channels and placement; ranks are added in order.",
 		flag(func(v *Values) *bool { return &v.Deterministic })},
 	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it.",
@@ -88,15 +112,9 @@ var table = []Knob{
 // maxChannels is NCCL's bound (MAXCHANNELS in its public header's documentation of minCTAs and maxCTAs).
 const maxChannels = 64
 
-// Channels returns the bounds that are set by either pair of names, 0 where there is none.
+// Channels returns the bounds that are set by any of their names, 0 where there is none.
 func (v *Values) Channels() (least, most int) {
-	least, most = v.MinChannels, v.MaxChannels
-	if least == 0 {
-		least = v.MinCTAs
-	}
-	if most == 0 {
-		most = v.MaxCTAs
-	}
+	least, most = cmp.Or(v.MinChannels, v.MinCTAs, v.MinRings), cmp.Or(v.MaxChannels, v.MaxCTAs, v.MaxRings)
 	if most != 0 && least > most {
 		least = most
 	}
