@@ -1,0 +1,210 @@
+"""The operations of a communicator: they check what they are given, then make one call of the library.
+
+Counts never need to be given: they follow from the buffers. Where `recv` may be left out, the result goes to `send`'s place. Every
+operation gives back the buffer that holds its result, or None on a rank that gets none.
+"""
+from __future__ import annotations
+
+import enum
+import operator
+from typing import TYPE_CHECKING, Any, Sequence, Union
+
+from . import buffers
+from .buffers import Data, View
+from .vectors import Blocks
+
+if TYPE_CHECKING:
+    from .reductions import ScaledSum
+
+    Reduction = Union["Op", ScaledSum]
+
+
+class Op(enum.IntEnum):
+    """How elements of all ranks become one. AVG is the sum divided by the number of ranks."""
+
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    AVG = 4
+
+
+SUM, PROD, MAX, MIN, AVG = Op
+
+
+class Operations:
+    """What a Communicator can do with buffers."""
+
+    rank: int
+    size: int
+
+    def run(self, name: str, *arguments: Any, held: Sequence[object] = ()) -> None:
+        """Makes the call with these arguments, this communicator and no stream."""
+        raise NotImplementedError
+
+    # ---- Reductions ----
+
+    def all_reduce(self, send: Data, recv: Data | None = None, op: Reduction = SUM) -> Data:
+        """The reduction of all ranks' `send`, on all ranks."""
+        s, r, out = self._pair("all_reduce", send, recv, 1, 1)
+        number = self._op("all_reduce", op, s)
+        self.run("ncclAllReduce", s.address, r.address, s.count, s.element.number, number, held=(s, r))
+        return out
+
+    def reduce(self, send: Data, recv: Data | None = None, root: int = 0, op: Reduction = SUM) -> Data | None:
+        """The reduction of all ranks' `send`, on rank `root`; the others need no `recv`."""
+        root = self._rank("reduce", "root", root)
+        if self.rank != root:
+            s = buffers.view(send, "reduce: send")
+            number = self._op("reduce", op, s)
+            self.run("ncclReduce", s.address, None, s.count, s.element.number, number, root, held=(s,))
+            return None
+        s, r, out = self._pair("reduce", send, recv, 1, 1)
+        number = self._op("reduce", op, s)
+        self.run("ncclReduce", s.address, r.address, s.count, s.element.number, number, root, held=(s, r))
+        return out
+
+    def reduce_scatter(self, send: Data, recv: Data, op: Reduction = SUM) -> Data:
+        """`send` has one block for each rank; `recv` gets the reduction of this rank's blocks."""
+        s, r, _ = self._pair("reduce_scatter", send, recv, self.size, 1)
+        number = self._op("reduce_scatter", op, s)
+        self.run("ncclReduceScatter", s.address, r.address, r.count, r.element.number, number, held=(s, r))
+        return recv
+
+    # ---- Moving ----
+
+    def broadcast(self, buffer: Data, root: int = 0) -> Data:
+        """`buffer` of rank `root`, on all ranks, in its place."""
+        root = self._rank("broadcast", "root", root)
+        b = buffers.view(buffer, "broadcast: buffer", writes=self.rank != root)
+        self.run("ncclBroadcast", b.address, b.address, b.count * b.element.width, b.element.number, root, held=(b,))
+        return buffer
+
+    def all_gather(self, send: Data, recv: Data) -> Data:
+        """All ranks' `send`, one after the other, on all ranks. `send` may be this rank's block of `recv`."""
+        s, r, _ = self._pair("all_gather", send, recv, 1, self.size)
+        self.run("ncclAllGather", s.address, r.address, s.count * s.element.width, s.element.number, held=(s, r))
+        return recv
+
+    def gather(self, send: Data, recv: Data | None = None, root: int = 0) -> Data | None:
+        """All ranks' `send`, one after the other, on rank `root`; the others need no `recv`."""
+        root = self._rank("gather", "root", root)
+        if self.rank == root:
+            s, r, _ = self._pair("gather", send, self._needed("gather", "recv", recv), 1, self.size)
+            self.run("ncclGather", s.address, r.address, s.count * s.element.width, s.element.number, root, held=(s, r))
+            return recv
+        s = buffers.view(send, "gather: send")
+        self.run("ncclGather", s.address, None, s.count * s.element.width, s.element.number, root, held=(s,))
+        return None
+
+    def scatter(self, send: Data | None, recv: Data, root: int = 0) -> Data:
+        """One block of `send` of rank `root` to each rank; the others give None for `send`."""
+        root = self._rank("scatter", "root", root)
+        if self.rank == root:
+            s, r, _ = self._pair("scatter", self._needed("scatter", "send", send), recv, self.size, 1)
+            self.run("ncclScatter", s.address, r.address, r.count * r.element.width, r.element.number, root, held=(s, r))
+            return recv
+        r = buffers.view(recv, "scatter: recv", writes=True)
+        self.run("ncclScatter", None, r.address, r.count * r.element.width, r.element.number, root, held=(r,))
+        return recv
+
+    def all_to_all(self, send: Data, recv: Data) -> Data:
+        """Block p of `send` goes to rank p; block p of `recv` comes from it. Not in place."""
+        s, r, _ = self._pair("all_to_all", send, recv, self.size, self.size)
+        self.run("ncclAlltoAll", s.address, r.address, s.count // self.size * s.element.width, s.element.number, held=(s, r))
+        return recv
+
+    def send(self, buffer: Data, peer: int) -> None:
+        """A message to rank `peer`, which must receive it. In a group, where messages cross."""
+        peer = self._rank("send", "peer", peer)
+        b = buffers.view(buffer, "send: buffer")
+        self.run("ncclSend", b.address, b.count * b.element.width, b.element.number, peer, held=(b,))
+
+    def recv(self, buffer: Data, peer: int) -> Data:
+        """The next message of rank `peer`, into `buffer`, which must be as long."""
+        peer = self._rank("recv", "peer", peer)
+        b = buffers.view(buffer, "recv: buffer", writes=True)
+        self.run("ncclRecv", b.address, b.count * b.element.width, b.element.number, peer, held=(b,))
+        return buffer
+
+    def barrier(self) -> None:
+        """Returns when all ranks have called it."""
+        self.all_reduce(bytearray(1))
+
+    # ---- Blocks of different sizes ----
+
+    def all_gather_v(self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None) -> Data:
+        """As all_gather; rank p's block has counts[p] elements and stands at element displs[p] of `recv`, without gaps by default."""
+        s, r = self._two("all_gather_v", send, recv)
+        blocks = Blocks("all_gather_v: recv", self.size, r, counts, displs)
+        blocks.own("all_gather_v: send", s, self.rank)
+        self.run("hcclAllGatherV", s.address, r.address, blocks.counts, blocks.displs, s.element.number, held=(s, r, blocks))
+        return recv
+
+    def reduce_scatter_v(self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None,
+                         op: Reduction = SUM) -> Data:
+        """As reduce_scatter; the block of `send` that is rank p's has counts[p] elements and stands at element displs[p]."""
+        s, r = self._two("reduce_scatter_v", send, recv)
+        number = self._op("reduce_scatter_v", op, s)
+        blocks = Blocks("reduce_scatter_v: send", self.size, s, counts, displs)
+        blocks.own("reduce_scatter_v: recv", r, self.rank)
+        self.run("hcclReduceScatterV", s.address, r.address, blocks.counts, blocks.displs, s.element.number, number, held=(s, r, blocks))
+        return recv
+
+    def all_to_all_v(self, send: Data, send_counts: Sequence[int], recv: Data, recv_counts: Sequence[int],
+                     send_displs: Sequence[int] | None = None, recv_displs: Sequence[int] | None = None) -> Data:
+        """As all_to_all, with a count and a place for each block of both buffers, in elements."""
+        s, r = self._two("all_to_all_v", send, recv)
+        out = Blocks("all_to_all_v: send", self.size, s, send_counts, send_displs)
+        into = Blocks("all_to_all_v: recv", self.size, r, recv_counts, recv_displs)
+        self.run("hcclAlltoAllV", s.address, out.counts, out.displs, r.address, into.counts, into.displs, s.element.number,
+                 held=(s, r, out, into))
+        return recv
+
+    # ---- Checks ----
+
+    def _two(self, what: str, send: Data, recv: Data) -> tuple[View, View]:
+        s, r = buffers.view(send, f"{what}: send"), buffers.view(recv, f"{what}: recv", writes=True)
+        if s.element is not r.element and s.element != r.element:
+            raise TypeError(f"{what}: send has elements of type {s.element.name}, recv of type {r.element.name}: both must be of one type")
+        return s, r
+
+    def _pair(self, what: str, send: Data, recv: Data | None, sends: int, recvs: int) -> tuple[View, View, Data]:
+        """Both buffers, of `sends` and `recvs` blocks of one size."""
+        if recv is None:
+            s = buffers.view(send, f"{what}: send", writes=True)
+            return s, s, send
+        s, r = self._two(what, send, recv)
+        if s.count * recvs != r.count * sends or s.count % sends:
+            raise ValueError(f"{what}: {_blocks('send', s, sends)} and {_blocks('recv', r, recvs)} do not fit each other"
+                             f" among {self.size} ranks")
+        return s, r, recv
+
+    def _needed(self, what: str, name: str, given: Data | None) -> Data:
+        if given is None:
+            raise TypeError(f"{what}: {name} is None, but rank {self.rank} is the root and needs it")
+        return given
+
+    def _rank(self, what: str, name: str, value: int) -> int:
+        number = operator.index(value)
+        if not 0 <= number < self.size:
+            raise ValueError(f"{what}: {name} {number} is none of {self.size} ranks (0 to {self.size - 1})")
+        return number
+
+    def _op(self, what: str, op: Reduction, view: View) -> int:
+        if not view.element.computes:
+            raise TypeError(f"{what}: elements of type {view.element.name} can be moved, but not computed with")
+        if isinstance(op, Op):
+            if view.element.name == "bool" and op in (SUM, AVG):
+                raise TypeError(f"{what}: {op.name} of bool makes no sense: take MAX for or, MIN for and, or another type of elements")
+            return int(op)
+        number = getattr(op, "number_for", None)
+        if number is None:
+            raise TypeError(f"{what}: op is {op!r}: choose hccl.SUM, PROD, MAX, MIN, AVG, or what scaled_sum makes")
+        return int(number(what, self, view.element))
+
+
+def _blocks(name: str, view: View, blocks: int) -> str:
+    said = f"{name} with {view.count} elements"
+    return said if blocks == 1 else f"{said} in {blocks} blocks"
+
