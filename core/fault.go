@@ -129,7 +129,7 @@ func (c *Comm) farewell(r int) string {
 func (c *Comm) goneError(r int, how string) error {
 	if state := c.seg.State(r); state >= shm.Aborted {
 		for d := range c.n {
-			dead := c.gone[d].Load() == goneDead && c.seg.State(d) == shm.Live
+			dead := c.gone[d].Load() == goneDead && c.seg.State(d) <= shm.Live
 			if dead || state == shm.Followed && c.seg.State(d) == shm.Aborted {
 				r, how = d, c.farewell(d)
 				break
