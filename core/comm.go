@@ -106,17 +106,28 @@ func (c *Comm) Failure() *Error { return c.failure.Load() }
 
 // break_ makes err the communicator's error unless it has one, closes the C path and tells the handle. It returns what stands.
 func (c *Comm) break_(err error) *Error {
-	e := asError(err)
-	if !c.failure.CompareAndSwap(nil, e) {
-		return c.failure.Load()
+	e, first := c.fail(asError(err))
+	if !first {
+		return e
 	}
 	if c.enter() == nil { // before it is made nobody is on the C path, and later there is none
 		c.hot.Open(false)
 		c.leave()
 	}
 	c.log.Warn("communicator %s: %s", c.label(), e.Text)
-	c.handle.Failed(e.Text)
 	return e
+}
+
+// fail stores e unless there is a failure already. The handle has the text before anybody can see that there is one.
+func (c *Comm) fail(e *Error) (stands *Error, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stands = c.failure.Load(); stands != nil {
+		return stands, false
+	}
+	c.handle.Failed(e.Text)
+	c.failure.Store(e)
+	return e, true
 }
 
 func (c *Comm) label() string {

@@ -57,9 +57,11 @@ func (m *meeting) pause(d time.Duration) error {
 	return m.lim.check()
 }
 
-// findRoot tries all addresses of the id once. The race tells why it found none.
+// findRoot tries all addresses of the id once. The race tells why it found none. A rank that is aborted gets a moment for it all the
+// same: only if it says hello and goodbye do the others learn that they need not wait for it.
 func (m *meeting) findRoot() (*caller, *race, error) {
 	r := newRace(challengeMagicValue, m.id.root, m.id.addrs)
+	var aborted time.Time
 	for {
 		s, at, challenge, err := r.turn()
 		if err != nil {
@@ -71,8 +73,13 @@ func (m *meeting) findRoot() (*caller, *race, error) {
 			return c, r, nil
 		}
 		if err := m.lim.check(); err != nil {
-			r.close()
-			return nil, r, err
+			if aborted.IsZero() {
+				aborted = time.Now()
+			}
+			if err == errDeadline || time.Since(aborted) > lastWord/2 {
+				r.close()
+				return nil, r, err
+			}
 		}
 		pollFor(r.pollFds(nil), tick) // a connection that fails is ready too, with an error
 	}
