@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 	"unsafe"
 
 	"hccl.dev/hccl/core"
@@ -49,7 +50,12 @@ func hccl_core_start() {
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
 	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
+	openPoller()
 }
+
+// openPoller has Go open the descriptors of its poller, as the first timer does. Where it cannot it ends the process; now the shim
+// has just made sure that there are some to be had.
+func openPoller() { time.NewTimer(time.Hour).Stop() }
 
 // warm has warmThreads goroutines hold a thread each at the same moment.
 func warm() {

@@ -89,7 +89,12 @@ func newFile(dir string, size uint64) (int, error) {
 	return fd, nil
 }
 
+// truncate sets the size of a file. Beyond the process's limit for files the kernel would send SIGXFSZ, which ends the process.
 func truncate(fd int, size uint64) error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > limit.Cur {
+		return fmt.Errorf("files may have %d bytes here, %d are needed (ulimit -f): %w", limit.Cur, size, unix.EFBIG)
+	}
 	return retry(func() error { return unix.Ftruncate(fd, int64(size)) })
 }
 

@@ -1,16 +1,18 @@
 // Opening the Go core inside somebody else's process:
 //
-//   1. all signals are blocked in this thread, so that the threads that Go makes while it is loaded inherit that
-//   2. what the environment says to Go programs (GODEBUG, ...) is hidden: it is meant for the host
-//   3. dlopen, from the folder in which this object lies
-//   4. the signal mask is put back, hccl_core_open waits for Go's start and returns the table
-//   5. the environment is put back
+//   1. what the environment says to Go programs (GODEBUG, ...) is hidden: it is meant for the host
+//   2. room.c makes sure that the limits of the process let Go start, which would otherwise end the process
+//   3. all signals are blocked in this thread, so that the threads that Go makes while it is loaded inherit that
+//   4. dlopen, from the folder in which this object lies
+//   5. the signal mask is put back, hccl_core_open waits for Go's start and returns the table
+//   6. the environment is put back
 //
 // Signal handlers need nothing here: the core's own sigaction (capi/open.c) leaves the host's in place.
 #define _GNU_SOURCE
 #include "core.h"
 #include "error.h"
 #include "hide.h"
+#include "room.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -59,12 +61,16 @@ static void* open_core(char* file, size_t size) {
 }
 
 static const struct hccl_core_table* start(void) {
-  char file[PATH_MAX + sizeof core_name];
+  char file[PATH_MAX + sizeof core_name], why[256];
+  if (!hccl_room_for_core(why, sizeof why)) {
+    hccl_fail(NULL, ncclSystemError, "cannot load HCCL's core: %s", why);
+    return NULL;
+  }
   void* core = open_core(file, sizeof file);
   if (core == NULL) {
-    const char* why = dlerror();
+    const char* fault = dlerror();
     hccl_fail(NULL, ncclSystemError, "cannot load HCCL's core %s: %s; %s and libnccl.so.2 belong in one folder", file,
-              why != NULL ? why : "the path is too long", core_name);
+              fault != NULL ? fault : "the path is too long", core_name);
     return NULL;
   }
   const struct hccl_core_table* (*open)(const struct hccl_services*);

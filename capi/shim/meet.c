@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,7 +40,9 @@ void hccl_meet_secret(const struct root* r, uint64_t number, unsigned char secre
 static int make_ledger(struct root* r) {
   r->lock = (int)syscall(SYS_memfd_create, "hccl-meet", 9u); // MFD_CLOEXEC, MFD_NOEXEC_SEAL: a host may demand the latter
   if (r->lock < 0) r->lock = (int)syscall(SYS_memfd_create, "hccl-meet", 1u); // and an old kernel not know it
-  if (r->lock >= 0 && ftruncate(r->lock, sizeof *r->ledger) != 0) {
+  struct rlimit most; // of files: beyond it ftruncate would be a deadly SIGXFSZ
+  int fits = getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= sizeof *r->ledger;
+  if (r->lock >= 0 && (!fits || ftruncate(r->lock, sizeof *r->ledger) != 0)) {
     close(r->lock);
     r->lock = -1;
   }

@@ -59,7 +59,12 @@ func openMemfd() int {
 	return -1
 }
 
+// truncate sets the size of a file. Beyond the process's limit for files the kernel would send SIGXFSZ, which ends the process.
 func truncate(fd int, size uint64) error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > limit.Cur {
+		return unix.EFBIG
+	}
 	for {
 		if err := unix.Ftruncate(fd, int64(size)); err != unix.EINTR {
 			return err

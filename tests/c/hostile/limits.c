@@ -1,0 +1,57 @@
+/* Limits of the process under which a Go runtime cannot start, or the kernel would kill us: the first call that needs the core is an
+   error whose text names the limit, or it works without what is refused. */
+#include "hostile.h"
+
+static void set(int what, rlim_t value) {
+  struct rlimit limit = {value, value};
+  CHECK(setrlimit((__typeof__(RLIMIT_AS))what, &limit) == 0, "setrlimit");
+}
+
+static void refused(const char* word) {
+  void* p;
+  WANT(ncclSystemError, ncclMemAlloc(&p, 4096));
+  CHECK(strstr(ncclGetLastError(NULL), word) != NULL, "the text lacks %s", word);
+}
+
+static void address_space(void) {
+  set(RLIMIT_AS, (rlim_t)1 << 30);
+  refused("ulimit -v");
+}
+
+static void descriptors(void) {
+  set(RLIMIT_NOFILE, 6);
+  refused("ulimit -n");
+}
+
+/* root is not held to the limit, nobody is. */
+static void threads(void) {
+  set(RLIMIT_NPROC, 1);
+  if (getuid() == 0 && setuid(65534) != 0) CHECK(0, "setuid");
+  refused("ulimit -u");
+}
+
+/* The kernel answers growth of any file beyond the limit, also of unnamed memory, with a signal. */
+static void file_size(void) {
+  ncclUniqueId id;
+  ncclComm_t comms[2];
+  float x[2] = {1, 2}, y[2] = {0};
+  void* p;
+  set(RLIMIT_FSIZE, 512);
+  MUST(ncclGetUniqueId(&id));
+  MUST(ncclGroupStart());
+  for (int r = 0; r < 2; r++) MUST(ncclCommInitRank(&comms[r], 2, id, r));
+  MUST(ncclGroupEnd());
+  MUST(ncclGroupStart());
+  for (int r = 0; r < 2; r++) MUST(ncclAllReduce(&x[r], &y[r], 1, ncclFloat32, ncclSum, comms[r], NULL));
+  MUST(ncclGroupEnd());
+  CHECK(y[0] == 3 && y[1] == 3, "sums %g and %g", y[0], y[1]);
+  MUST(ncclMemAlloc(&p, 1 << 20));
+  MUST(ncclMemFree(p));
+  for (int r = 0; r < 2; r++) MUST(ncclCommDestroy(comms[r]));
+}
+
+int main(int argc, char** argv) {
+  static const struct test tests[] = {
+    {"address_space", address_space}, {"descriptors", descriptors}, {"threads", threads}, {"file_size", file_size}};
+  return choose(argc, argv, tests, sizeof tests / sizeof *tests);
+}
