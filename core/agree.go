@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,68 +18,112 @@ type agreement struct {
 	share   bool // shared memory is wanted
 }
 
-// shared lists the settings that ranks must agree on, as texts.
+// shared lists the settings that ranks must agree on, as texts, and the level of the log, which says who can warn.
 func shared(v *params.Values) []wire.Setting {
 	least, most := v.Channels()
 	return []wire.Setting{
-		{Name: "NCCL_ALGO", Value: v.Algo},
+		{Name: "NCCL_ALGO", Value: algos(v)},
 		{Name: "NCCL_MIN_NCHANNELS", Value: strconv.Itoa(least)},
 		{Name: "NCCL_MAX_NCHANNELS", Value: strconv.Itoa(most)},
-		{Name: "HCCL_DETERMINISTIC", Value: strconv.FormatBool(v.Deterministic)},
+		{Name: "HCCL_DETERMINISTIC", Value: bit(v.Deterministic)},
 		{Name: "HCCL_SHM_SLICE", Value: strconv.FormatInt(v.ShmSlice, 10)},
 		{Name: "NCCL_BUFFSIZE", Value: strconv.FormatInt(v.BuffSize, 10)},
-		{Name: "NCCL_SHM_DISABLE", Value: strconv.FormatBool(v.ShmDisable)},
+		{Name: shmDisable, Value: bit(v.ShmDisable)},
+		{Name: debugLevel, Value: v.Debug},
 	}
 }
 
-// agree takes rank 0's settings and warns of ranks that hold others. Shared memory that any rank switches off is off for all.
+const (
+	shmDisable = "NCCL_SHM_DISABLE" // counts for all if any rank sets it
+	debugLevel = "NCCL_DEBUG"       // need not be alike
+)
+
+func bit(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// agree takes rank 0's settings. Shared memory that any rank switches off is off for all, and so it is for ranks of several hosts.
 func agree(me int, peers []wire.Peer) (agreement, error) {
-	values := map[string]string{}
-	for _, s := range peers[0].Settings {
-		values[s.Name] = s.Value
-	}
-	for _, text := range differences(peers) {
-		log.Rank(me).Warn("%s", text)
-	}
+	warnOfDifferences(me, peers)
 	a := agreement{share: true}
 	for i := range peers {
-		a.share = a.share && peers[i].CanShare
+		a.share = a.share && peers[i].CanShare && peers[i].BootID == peers[0].BootID
 	}
-	least, most := number(values["NCCL_MIN_NCHANNELS"]), number(values["NCCL_MAX_NCHANNELS"])
-	slice, buff := uint64(number(values["HCCL_SHM_SLICE"])), uint64(number(values["NCCL_BUFFSIZE"]))
-	a.setting = proto.Setting{MinChannels: least, MaxChannels: most, Reproducible: values["HCCL_DETERMINISTIC"] == "true",
-		Slice: min(slice, maxSlice)}
+	first := func(name string) int { return number(value(peers[0].Settings, name)) }
+	slice, buff := uint64(first("HCCL_SHM_SLICE")), uint64(first("NCCL_BUFFSIZE"))
+	a.setting = proto.Setting{MinChannels: first("NCCL_MIN_NCHANNELS"), MaxChannels: first("NCCL_MAX_NCHANNELS"),
+		Reproducible: first("HCCL_DETERMINISTIC") == 1, Slice: min(slice, maxSlice)}
 	if a.setting.Slice == 0 && buff/slotsPerPort < defaultSlice {
 		a.setting.Slice = max(buff/slotsPerPort&^63, 4<<10)
 	}
-	if text := values["NCCL_ALGO"]; text != "" {
-		algos, err := proto.ParseAlgos(text)
-		if err != nil {
-			log.Rank(me).Warn("NCCL_ALGO=%s is not used: %v", text, err)
-		}
-		a.setting.Algos = algos
-	}
+	// Rank 0 has checked its list by the same parser; another version of the library would have been refused.
+	a.setting.Algos, _ = proto.ParseAlgos(value(peers[0].Settings, "NCCL_ALGO"))
 	return a, nil
+}
+
+// warnOfDifferences has one rank warn, the first whose log takes warnings: all know all settings, and one line is enough. The
+// others say it at INFO.
+func warnOfDifferences(me int, peers []wire.Peer) {
+	texts := differences(peers)
+	if texts == nil {
+		return
+	}
+	speaker := slices.IndexFunc(peers, func(p wire.Peer) bool {
+		level, _ := log.ParseLevel(value(p.Settings, debugLevel))
+		return level >= log.LevelWarn
+	})
+	for _, text := range texts {
+		if me == speaker {
+			log.Rank(me).Warn("%s", text)
+		} else {
+			log.Rank(me).Info(log.Env, "%s", text)
+		}
+	}
 }
 
 // differences says for each setting which ranks hold another value than rank 0.
 func differences(peers []wire.Peer) []string {
 	var out []string
-	for k, want := range peers[0].Settings {
-		var ranks []string
-		other := ""
+	for _, want := range peers[0].Settings {
+		if want.Name == debugLevel {
+			continue
+		}
+		var others []string // values, in the order of the first rank that holds each
+		ranks := map[string][]string{}
 		for r := range peers {
-			if k < len(peers[r].Settings) && peers[r].Settings[k].Value != want.Value {
-				ranks = append(ranks, strconv.Itoa(r))
-				other = peers[r].Settings[k].Value
+			if v := value(peers[r].Settings, want.Name); v != want.Value {
+				if ranks[v] == nil {
+					others = append(others, v)
+				}
+				ranks[v] = append(ranks[v], strconv.Itoa(r))
 			}
 		}
-		if ranks != nil {
-			out = append(out, fmt.Sprintf("%s is %q on rank 0 and %q on rank %s: rank 0's value is used by all; set it alike on all ranks",
-				want.Name, want.Value, other, strings.Join(ranks, ", ")))
+		for k, v := range others {
+			others[k] = fmt.Sprintf("%q on rank %s", v, strings.Join(ranks[v], ", "))
+		}
+		if others != nil {
+			rule := "rank 0's value is used by all"
+			if want.Name == shmDisable {
+				rule = "no rank uses shared memory"
+			}
+			out = append(out, fmt.Sprintf("%s is %q on rank 0 and %s: %s; set it alike on all ranks", want.Name, want.Value,
+				strings.Join(others, ", "), rule))
 		}
 	}
 	return out
+}
+
+// value finds a setting by its name, "" where the rank has sent none.
+func value(settings []wire.Setting, name string) string {
+	for _, s := range settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 func number(s string) int {

@@ -28,6 +28,8 @@ type InitSpec struct {
 // newComm registers a communicator that is yet to be made, so that Abort finds it.
 func newComm(s *InitSpec) (*Comm, error) {
 	v := params.Load()
+	log.InfoOnce(log.Init, "library", "this is %s", Library)
+	_ = algos(v) // reports a list that cannot be read, also where there is nobody to agree with
 	boot.Configure(boot.Settings{Interfaces: v.SocketIfname, Family: v.SocketFamily, Ports: v.PortRange.String(), Library: Library})
 	c := &Comm{id: s.ID, handle: s.Handle, n: s.N, rank: s.Rank, device: s.Device, blocking: s.Blocking, awaited: s.Blocking,
 		name: s.Name, log: log.Rank(s.Rank), settings: v, queue: hostQueue}
@@ -49,8 +51,7 @@ func (c *Comm) make(s *InitSpec) error {
 	if err := c.build(func() error { return c.meet(s) }); err != nil {
 		return err
 	}
-	c.log.Info(log.Init, "communicator %s: rank %d of %d made in %.1f ms over %s", c.label(), c.rank, c.n,
-		float64(time.Since(start).Microseconds())/1e3, c.transport())
+	c.introduce("made", start)
 	return nil
 }
 
@@ -128,14 +129,4 @@ func (c *Comm) finish() error {
 		return c.aborted()
 	}
 	return nil
-}
-
-func (c *Comm) transport() string {
-	switch {
-	case c.n == 1:
-		return "nothing: it is alone"
-	case c.net != nil:
-		return "TCP"
-	}
-	return "shared memory"
 }

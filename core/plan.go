@@ -94,6 +94,7 @@ func (c *Comm) planned(call *Call, choice proto.Choice) (*planned, error) {
 	if c.plans == nil {
 		c.plans = map[proto.Key]*planned{}
 	}
+	c.tellPlan(call, choice)
 	p := &planned{plan: plan}
 	c.plans[key] = p
 	return p, nil

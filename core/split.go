@@ -131,8 +131,7 @@ func (s *SplitSpec) makeChild(parent *Comm) error {
 	if err := c.build(func() error { return s.connect(parent) }); err != nil {
 		return err
 	}
-	c.log.Info(log.Init, "communicator %s: rank %d of %d split off in %.1f ms over %s", c.label(), c.rank, c.n,
-		float64(time.Since(start).Microseconds())/1e3, c.transport())
+	c.introduce("split off", start)
 	return nil
 }
 

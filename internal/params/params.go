@@ -113,6 +113,16 @@ func (knob *Knob) read(v *Values, lookup func(name string) (found, bool)) Settin
 // Settings lists the knobs that act with their values, in the table's order. The slice belongs to the snapshot: read only.
 func (v *Values) Settings() []Setting { return v.settings }
 
+// Place says for people where the value of a knob that acts comes from: "environment", file:line, or "default".
+func (v *Values) Place(name string) string {
+	for _, s := range v.settings {
+		if s.Knob.Name == name && s.Source != Default {
+			return s.Place
+		}
+	}
+	return Default.String()
+}
+
 // All lists every name that is known, with what the environment and the files say of it: those that act, then the others.
 func (v *Values) All() []Setting {
 	all := append([]Setting(nil), v.settings...)
