@@ -176,7 +176,7 @@ func TestShimChoosesTheSameAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := newMaker(t, "NCCL_SOCKET_IFNAME="+s.Interfaces, "NCCL_SOCKET_FAMILY="+s.Family)
-		id, err := parseID(m.id())
+		id, err := parseID(m.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestShimChoosesTheSameAddresses(t *testing.T) {
 		}
 	}
 	m := newMaker(t, "NCCL_SOCKET_IFNAME==nosuch0")
-	if text := m.ask("new"); !strings.HasPrefix(text, "error 5") || !strings.Contains(text, "nosuch0") || !strings.Contains(text, "lo") {
+	if text := m.Ask("new"); !strings.HasPrefix(text, "error 5") || !strings.Contains(text, "nosuch0") || !strings.Contains(text, "lo") {
 		t.Errorf("a rule that matches nothing: %s", text)
 	}
 }
@@ -200,7 +200,7 @@ func TestPortRange(t *testing.T) {
 	var taken []int
 	for range 2 {
 		m := newMaker(t, rule)
-		id, err := parseID(m.id())
+		id, err := parseID(m.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestPortRange(t *testing.T) {
 	if !slices.Equal(taken, []int{low, low + 1}) {
 		t.Errorf("ports %v of %s", taken, rule)
 	}
-	if text := newMaker(t, rule).ask("new"); !strings.HasPrefix(text, "error 2") || !strings.Contains(text, "widen the range") {
+	if text := newMaker(t, rule).Ask("new"); !strings.HasPrefix(text, "error 2") || !strings.Contains(text, "widen the range") {
 		t.Errorf("no port is left: %s", text)
 	}
 	_, err := (&Service{}).listen(Settings{Ports: rule[len("HCCL_PORT_RANGE="):]})
@@ -221,7 +221,7 @@ func TestPortRange(t *testing.T) {
 		if _, _, err := parsePorts(bad); err == nil {
 			t.Errorf("%q was taken for a range", bad)
 		}
-		if text := newMaker(t, "HCCL_PORT_RANGE="+bad).ask("new"); !strings.HasPrefix(text, "error") {
+		if text := newMaker(t, "HCCL_PORT_RANGE="+bad).Ask("new"); !strings.HasPrefix(text, "error") {
 			t.Errorf("%q: %s", bad, text)
 		}
 	}
@@ -246,22 +246,22 @@ func TestLoopbackOnly(t *testing.T) {
 		return
 	}
 	m := newMaker(t)
-	wantMet(t, 6, meetAll(m.id(), 6, upTo(6), same(within(10))))
+	wantMet(t, 6, meetAll(m.ID(), 6, upTo(6), same(within(10))))
 }
 
 // exit() is not held up by the thread, of which a maker has just one, and the ranks that wait are told within their limit.
 func TestMakerExits(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
-	m.id()
-	if got := m.ask("threads"); got != "threads 2" {
+	id := m.ID()
+	m.ID()
+	if got := m.Ask("threads"); got != "threads 2" {
 		t.Errorf("after two ids: %s", got)
 	}
 	asked := 0
 	lim := within(2)
 	lim.Abort = func() error {
 		if asked++; asked == 10 { // it has said hello by now
-			fmt.Fprintln(m.in, "exit")
+			fmt.Fprintln(m.In, "exit")
 		}
 		return nil
 	}
@@ -269,8 +269,8 @@ func TestMakerExits(t *testing.T) {
 	if _, err := Meet(id, 0, 2, nil, lim); !errors.As(err, &gone) {
 		t.Errorf("the maker exited while a rank waited: %v", err)
 	}
-	m.gone.Do(func() {
-		if state, err := m.cmd.Process.Wait(); err != nil || state.ExitCode() != 0 {
+	m.Gone.Do(func() {
+		if state, err := m.Cmd.Process.Wait(); err != nil || state.ExitCode() != 0 {
 			t.Errorf("exit: %v, %v", state, err)
 		}
 	})
@@ -279,9 +279,9 @@ func TestMakerExits(t *testing.T) {
 // A maker that has no descriptor left for all ranks says so instead of letting them wait.
 func TestMakerWithoutDescriptors(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
+	id := m.ID()
 	limit := unix.Rlimit{Cur: 16, Max: 16}
-	if err := unix.Prlimit(m.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+	if err := unix.Prlimit(m.Cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Skip(err)
 	}
 	for r, o := range meetAll(id, 32, upTo(32), same(within(20))) {
@@ -289,5 +289,5 @@ func TestMakerWithoutDescriptors(t *testing.T) {
 			t.Errorf("rank %d: %v", r, o.err)
 		}
 	}
-	wantMet(t, 3, meetAll(m.id(), 3, upTo(3), same(within(20))))
+	wantMet(t, 3, meetAll(m.ID(), 3, upTo(3), same(within(20))))
 }

@@ -1,16 +1,14 @@
 package boot
 
 import (
-	"bufio"
-	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"hccl.dev/hccl/internal/testkit"
 )
 
 // The programs that TestMain builds from the shim's C.
@@ -26,90 +24,29 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	rootProgram = build(dir, "root", "testdata/root/root.c", "meet.c", "meet_serve.c", "meet_conn.c", "meet_roll.c", "meet_host.c",
-		"sha256.c", "params_source.c", "params_source_file.c")
-	shaProgram = build(dir, "sha", "testdata/sha/sha.c", "sha256.c")
+	rootProgram = build(dir, "root", testkit.RootFiles...)
+	shaProgram = build(dir, "sha", "sha256.c")
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
 // build compiles a test program with files of the shim, under the sanitizers.
-func build(dir, name, main string, shim ...string) string {
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "gcc"
-	}
+func build(dir, name string, shim ...string) string {
 	out := filepath.Join(dir, name)
-	args := []string{"-std=c99", "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
-		"-fno-sanitize-recover=all", "-I../../capi/shim", "-o", out, main}
-	for _, f := range shim {
-		args = append(args, "../../capi/shim/"+f)
-	}
-	if b, err := exec.Command(cc, append(args, "-lpthread", "-ldl")...).CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%s: %v\n%s", name, err, b))
+	flags := []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+	if err := testkit.Build("../..", out, "testdata/"+name+"/"+name+".c", flags, shim...); err != nil {
+		panic(err)
 	}
 	return out
 }
 
 // maker is a process that makes ids.
-type maker struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	in   *os.File
-	out  *bufio.Scanner
-	life *os.File // its forked children end when this does
-	gone sync.Once
-}
+type maker = testkit.Maker
 
 func newMaker(t *testing.T, env ...string) *maker {
 	t.Helper()
-	cmd := exec.Command(rootProgram)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr
-	inR, inW, _ := os.Pipe()
-	lifeR, lifeW, _ := os.Pipe()
-	cmd.Stdin, cmd.ExtraFiles = inR, []*os.File{lifeR}
-	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	inR.Close()
-	lifeR.Close()
-	m := &maker{t: t, cmd: cmd, in: inW, out: bufio.NewScanner(out), life: lifeW}
-	t.Cleanup(func() {
-		m.kill()
-		m.life.Close()
-		m.in.Close()
-	})
-	return m
-}
-
-// kill ends the process by SIGKILL. Its exit status has been checked if it ended before.
-func (m *maker) kill() {
-	m.gone.Do(func() {
-		m.cmd.Process.Kill()
-		m.cmd.Process.Wait()
-	})
-}
-
-func (m *maker) ask(command string) string {
-	m.t.Helper()
-	fmt.Fprintln(m.in, command)
-	if !m.out.Scan() {
-		m.t.Fatalf("the maker of ids died at %q", command)
-	}
-	return m.out.Text()
-}
-
-func (m *maker) id() []byte {
-	m.t.Helper()
-	text := m.ask("new")
-	id, err := hex.DecodeString(text)
-	if err != nil || len(id) != idSize {
-		m.t.Fatalf("no id: %s", text)
-	}
-	return id
+	return testkit.NewMaker(t, rootProgram, env...)
 }
 
 // within is a limit of so many seconds.

@@ -15,7 +15,7 @@ import (
 func TestMeet(t *testing.T) {
 	m := newMaker(t)
 	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 33, 64} {
-		wantMet(t, n, meetAll(m.id(), n, upTo(n), same(within(30))))
+		wantMet(t, n, meetAll(m.ID(), n, upTo(n), same(within(30))))
 	}
 }
 
@@ -23,7 +23,7 @@ func TestMeetOutstandingIDs(t *testing.T) {
 	m := newMaker(t)
 	var ids [][]byte
 	for range 3000 {
-		ids = append(ids, m.id())
+		ids = append(ids, m.ID())
 	}
 	for _, k := range []int{2999, 0, 1500} {
 		wantMet(t, 2, meetAll(ids[k], 2, upTo(2), same(within(10))))
@@ -32,7 +32,7 @@ func TestMeetOutstandingIDs(t *testing.T) {
 
 func TestUsedID(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
+	id := m.ID()
 	wantMet(t, 3, meetAll(id, 3, upTo(3), same(within(10))))
 	for r, o := range meetAll(id, 3, upTo(3), same(within(10))) {
 		var used *UsedError
@@ -40,7 +40,7 @@ func TestUsedID(t *testing.T) {
 			t.Errorf("rank %d: %v", r, o.err)
 		}
 	}
-	wantMet(t, 3, meetAll(m.id(), 3, upTo(3), same(within(10))))
+	wantMet(t, 3, meetAll(m.ID(), 3, upTo(3), same(within(10))))
 }
 
 func TestAbsent(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAbsent(t *testing.T) {
 		return Limit{Deadline: time.Now().Add(3500*time.Millisecond + time.Duration(r)*50*time.Millisecond),
 			Late: func(missing []int) { late.Store(&missing) }}
 	}
-	id := m.id()
+	id := m.ID()
 	for r, o := range meetAll(id, 5, []int{0, 1, 3}, lim) {
 		var absent *AbsentError
 		if !errors.As(o.err, &absent) || !slices.Equal(absent.Ranks, []int{2, 4}) || !strings.Contains(o.err.Error(), "missing: 2, 4") {
@@ -76,7 +76,7 @@ func TestDisagreement(t *testing.T) {
 		rank, n int
 		target  any
 	}{{0, 3, &duplicate}, {1, 4, &size}} {
-		id := m.id()
+		id := m.ID()
 		results := make(chan error, 2)
 		go func() { _, err := Meet(id, 0, 3, nil, within(20)); results <- err }()
 		go func() { _, err := Meet(id, c.rank, c.n, nil, within(20)); results <- err }()
@@ -109,7 +109,7 @@ func TestAbort(t *testing.T) {
 			return cause
 		}}
 	}
-	got := meetAll(m.id(), 4, []int{0, 1, 2}, lim)
+	got := meetAll(m.ID(), 4, []int{0, 1, 2}, lim)
 	if got[1].err != cause {
 		t.Errorf("the aborted rank: %v", got[1].err)
 	}
@@ -123,8 +123,8 @@ func TestAbort(t *testing.T) {
 
 func TestMakerGone(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
-	m.kill()
+	id := m.ID()
+	m.Kill()
 	for r, o := range meetAll(id, 2, upTo(2), same(within(1.5))) {
 		var gone *UnreachableError
 		if !errors.As(o.err, &gone) || len(gone.Addrs) == 0 || !strings.Contains(o.err.Error(), gone.Addrs[0].String()) {
@@ -136,22 +136,22 @@ func TestMakerGone(t *testing.T) {
 func TestDamagedID(t *testing.T) {
 	m := newMaker(t)
 	for _, at := range []int{idMagic, idNumber, idSecret, idRoot, idCount} {
-		id := m.id()
+		id := m.ID()
 		id[at] ^= 0x40
 		if _, err := Meet(id, 0, 1, nil, within(0.5)); err == nil {
 			t.Errorf("an id that is wrong at byte %d was believed", at)
 		}
 	}
-	wantMet(t, 2, meetAll(m.id(), 2, upTo(2), same(within(10))))
+	wantMet(t, 2, meetAll(m.ID(), 2, upTo(2), same(within(10))))
 }
 
 // The maker dies while one rank waits; a child of it that joined answers in its place, for this id and for others not used yet.
 func TestHeir(t *testing.T) {
 	m := newMaker(t)
-	used, id, other := m.id(), m.id(), m.id()
+	used, id, other := m.ID(), m.ID(), m.ID()
 	wantMet(t, 2, meetAll(used, 2, upTo(2), same(within(10))))
 	for _, heir := range []string{"idle", "heir", "heir"} { // two compete, one must not
-		if got := m.ask(fmt.Sprintf("%s %x", heir, id)); got != "ok" {
+		if got := m.Ask(fmt.Sprintf("%s %x", heir, id)); got != "ok" {
 			t.Fatal(got)
 		}
 	}
@@ -168,7 +168,7 @@ func TestHeir(t *testing.T) {
 		first <- err
 	}()
 	<-waiting
-	m.kill()
+	m.Kill()
 	wantMet(t, 3, meetAll(id, 3, []int{1, 2}, same(within(30))))
 	if err := <-first; err != nil {
 		t.Fatalf("the rank that waited: %v", err)
@@ -182,17 +182,17 @@ func TestHeir(t *testing.T) {
 
 func TestForkWhileMakerLives(t *testing.T) {
 	m := newMaker(t)
-	first := m.id()
+	first := m.ID()
 	for range 3 { // make an id, fork, init in the children: again and again
-		id := m.id()
-		if got := m.ask(fmt.Sprintf("heir %x", id)); got != "ok" {
+		id := m.ID()
+		if got := m.Ask(fmt.Sprintf("heir %x", id)); got != "ok" {
 			t.Fatal(got)
 		}
 		wantMet(t, 4, meetAll(id, 4, upTo(4), same(within(10))))
 	}
 	wantMet(t, 2, meetAll(first, 2, upTo(2), same(within(10))))
 	// The children stood by, each with a thread, until their ids were used.
-	tasks := fmt.Sprintf("/proc/%d/task/%[1]d/children", m.cmd.Process.Pid)
+	tasks := fmt.Sprintf("/proc/%d/task/%[1]d/children", m.Cmd.Process.Pid)
 	children, err := os.ReadFile(tasks)
 	if err != nil || len(strings.Fields(string(children))) != 3 {
 		t.Fatalf("children: %q, %v", children, err)
@@ -203,7 +203,7 @@ func TestForkWhileMakerLives(t *testing.T) {
 			return err == nil && len(threads) == 1
 		})
 	}
-	if got := m.ask("loaded"); got != "sockets 0" {
+	if got := m.Ask("loaded"); got != "sockets 0" {
 		t.Errorf("a child of a process with the core loaded has %s", got)
 	}
 }
@@ -211,20 +211,20 @@ func TestForkWhileMakerLives(t *testing.T) {
 // A child that makes ids of its own answers for them, and for its maker's once that is dead.
 func TestForkedMaker(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
-	own, err := hex.DecodeString(m.ask(fmt.Sprintf("child %x", id)))
+	id := m.ID()
+	own, err := hex.DecodeString(m.Ask(fmt.Sprintf("child %x", id)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.out.Scan() || m.out.Text() != "ok" {
-		t.Fatal(m.out.Text())
+	if !m.Out.Scan() || m.Out.Text() != "ok" {
+		t.Fatal(m.Out.Text())
 	}
 	a, _ := parseID(id)
 	if b, err := parseID(own); err != nil || b.root == a.root || b.addrs[0] == a.addrs[0] {
 		t.Errorf("the child's id is of its parent's root: %v", err)
 	}
 	wantMet(t, 3, meetAll(own, 3, upTo(3), same(within(10))))
-	m.kill()
+	m.Kill()
 	wantMet(t, 3, meetAll(id, 3, upTo(3), same(within(10))))
 }
 
@@ -233,8 +233,8 @@ func TestFixedAddress(t *testing.T) {
 	port := freePort(t)
 	env := fmt.Sprintf("NCCL_COMM_ID=127.0.0.1:%d", port)
 	a, b := newMaker(t, env), newMaker(t, env)
-	id := a.id()
-	if string(id) != string(b.id()) {
+	id := a.ID()
+	if string(id) != string(b.ID()) {
 		t.Fatal("two processes make different ids of one NCCL_COMM_ID")
 	}
 	for k := range 10 {
@@ -244,7 +244,7 @@ func TestFixedAddress(t *testing.T) {
 		if k%2 == 1 {
 			root = b
 		}
-		if res := root.ask(fmt.Sprintf("join %x 0", id)); res != "ok" {
+		if res := root.Ask(fmt.Sprintf("join %x 0", id)); res != "ok" {
 			t.Fatal(res)
 		}
 		wantMet(t, 3, <-got)

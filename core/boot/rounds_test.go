@@ -65,7 +65,7 @@ func TestRankFailsInRounds(t *testing.T) {
 	m := newMaker(t)
 	for name, way := range ways {
 		for _, n := range []int{3, 5, 16} {
-			id := m.id()
+			id := m.ID()
 			go roundsRank(t, id, 2, n, way)
 			ranks := append([]int{0, 1}, upTo(n)[3:]...)
 			named := 0
@@ -89,7 +89,7 @@ func TestRankFailsInRounds(t *testing.T) {
 // A rank that never sends is named when the limit passes.
 func TestSilentRank(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
+	id := m.ID()
 	end := make(chan struct{})
 	go roundsRank(t, id, 1, 3, func(*meeting, []partner, *Inbox) { <-end })
 	for rank, o := range meetAll(id, 3, []int{0, 2}, same(within(1))) {
@@ -104,7 +104,7 @@ func TestSilentRank(t *testing.T) {
 
 func TestLargeBlobs(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
+	id := m.ID()
 	const n = 9
 	errs := make(chan error, n)
 	for r := range n {
@@ -129,9 +129,9 @@ func TestLargeBlobs(t *testing.T) {
 
 func BenchmarkMeet64(b *testing.B) {
 	m := newMaker(&testing.T{})
-	defer m.kill()
+	defer m.Kill()
 	for b.Loop() {
-		id := m.id()
+		id := m.ID()
 		for _, o := range meetAll(id, 64, upTo(64), same(Limit{Deadline: time.Now().Add(time.Minute)})) {
 			if o.err != nil {
 				b.Fatal(o.err)

@@ -168,7 +168,7 @@ func (c *fdCount) count() (open, bad int) {
 func TestDescriptorsAreReported(t *testing.T) {
 	svc := testService(t)
 	m := newMaker(t)
-	wantMet(t, 4, meetAll(m.id(), 4, upTo(4), same(within(10))))
+	wantMet(t, 4, meetAll(m.ID(), 4, upTo(4), same(within(10))))
 	settled(t, func() bool { // only the listener is left, also of earlier tests
 		svc.mu.Lock()
 		defer svc.mu.Unlock()
@@ -176,8 +176,8 @@ func TestDescriptorsAreReported(t *testing.T) {
 		return len(svc.inboxes) == 0 && open == 1
 	})
 	before := descriptors(t)
-	wantMet(t, 5, meetAll(m.id(), 5, upTo(5), same(within(10))))
-	meetAll(m.id(), 5, upTo(3), same(within(0.1)))
+	wantMet(t, 5, meetAll(m.ID(), 5, upTo(5), same(within(10))))
+	meetAll(m.ID(), 5, upTo(3), same(within(0.1)))
 	settled(t, func() bool { return slices.Equal(descriptors(t), before) })
 	if open, bad := books.count(); open != 1 || bad > 0 {
 		t.Errorf("%d descriptors are open by the books, which have %d wrong entries", open, bad)

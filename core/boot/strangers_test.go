@@ -67,7 +67,7 @@ func harass(ctx context.Context, addrs []string) *sync.WaitGroup {
 
 func TestStrangers(t *testing.T) {
 	m := newMaker(t)
-	id, err := parseID(m.id())
+	id, err := parseID(m.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +79,15 @@ func TestStrangers(t *testing.T) {
 	wg := harass(ctx, []string{id.addrs[len(id.addrs)-1].String(), svc.addrs[len(svc.addrs)-1].String()})
 	before, limit := svc.Strangers(), time.Now().Add(20*time.Second)
 	for time.Now().Before(limit) {
-		wantMet(t, 4, meetAll(m.id(), 4, upTo(4), same(within(20))))
-		if svc.Strangers() > before+300 && len(m.ask("strangers")) > len("strangers 99") {
+		wantMet(t, 4, meetAll(m.ID(), 4, upTo(4), same(within(20))))
+		if svc.Strangers() > before+300 && len(m.Ask("strangers")) > len("strangers 99") {
 			break // both have met hundreds
 		}
 	}
 	stop()
 	wg.Wait()
-	t.Logf("root: %s, service: %d", m.ask("strangers"), svc.Strangers()-before)
-	if svc.Strangers() == before || m.ask("strangers") == "strangers 0" {
+	t.Logf("root: %s, service: %d", m.Ask("strangers"), svc.Strangers()-before)
+	if svc.Strangers() == before || m.Ask("strangers") == "strangers 0" {
 		t.Error("strangers are not counted")
 	}
 }
@@ -136,7 +136,7 @@ func TestOtherVersion(t *testing.T) {
 	m := newMaker(t)
 	Configure(Settings{Library: "2.99.0 /opt/other/libnccl.so.2"})
 	defer Configure(Settings{})
-	id := m.id()
+	id := m.ID()
 	done := make(chan map[int]outcome)
 	go func() { done <- meetAll(id, 3, []int{0, 1}, same(within(20))) }()
 	r := newRawRank(t, id, 2, 3)
@@ -161,7 +161,7 @@ func TestOtherVersion(t *testing.T) {
 
 func TestGarbageAfterHello(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
+	id := m.ID()
 	done := make(chan map[int]outcome)
 	go func() { done <- meetAll(id, 3, []int{0, 1}, same(within(20))) }()
 	r := newRawRank(t, id, 2, 3)
@@ -176,7 +176,7 @@ func TestGarbageAfterHello(t *testing.T) {
 
 func TestRankDiesWaiting(t *testing.T) {
 	m := newMaker(t)
-	id := m.id()
+	id := m.ID()
 	r := newRawRank(t, id, 2, 4)
 	r.s.send(r.hello(r.challenge, r.nonce))
 	asked := false
@@ -205,7 +205,7 @@ func TestRootSurvivesRandomHellos(t *testing.T) {
 	m := newMaker(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for k := range 600 {
-		r := newRawRank(t, m.id(), rng.IntN(4), 1+rng.IntN(4))
+		r := newRawRank(t, m.ID(), rng.IntN(4), 1+rng.IntN(4))
 		r.self.addrs = r.id.addrs
 		h := r.hello(r.challenge, r.nonce)
 		for range 1 + rng.IntN(4) {
@@ -230,5 +230,5 @@ func TestRootSurvivesRandomHellos(t *testing.T) {
 		}
 		r.s.close()
 	}
-	wantMet(t, 4, meetAll(m.id(), 4, upTo(4), same(within(20))))
+	wantMet(t, 4, meetAll(m.ID(), 4, upTo(4), same(within(20))))
 }

@@ -39,7 +39,7 @@ type Maker struct {
 	t    testing.TB
 	Cmd  *exec.Cmd
 	In   *os.File
-	out  *bufio.Scanner
+	Out  *bufio.Scanner
 	life *os.File // its forked children end when this does
 	Gone sync.Once
 }
@@ -76,7 +76,7 @@ func StartMaker(program string, env ...string) (*Maker, error) {
 	}
 	inR.Close()
 	lifeR.Close()
-	return &Maker{Cmd: cmd, In: inW, out: bufio.NewScanner(out), life: lifeW}, err
+	return &Maker{Cmd: cmd, In: inW, Out: bufio.NewScanner(out), life: lifeW}, err
 }
 
 // End kills the process and its forked children.
@@ -97,10 +97,10 @@ func (m *Maker) Kill() {
 // Ask gives a command, which root.c lists, and returns the answer.
 func (m *Maker) Ask(command string) string {
 	fmt.Fprintln(m.In, command)
-	if !m.out.Scan() {
+	if !m.Out.Scan() {
 		m.fail("the maker of ids died at %q", command)
 	}
-	return m.out.Text()
+	return m.Out.Text()
 }
 
 // ID makes an id.
