@@ -9,6 +9,7 @@ GO        ?= go
 PYTHON    ?= python3
 BUILD     ?= build
 PREFIX    ?= /usr/local
+SOAK      ?= 10m
 LIBDIR    ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR   ?=
@@ -33,7 +34,7 @@ SHIM_SRC  := $(wildcard capi/shim/*.c)
 SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 
 .DEFAULT_GOAL := all
-.PHONY: all shim core tool deps run test check ci bench race asan clean install help
+.PHONY: all shim core tool deps run test soak check ci bench race asan soak clean install help
 
 all: shim core tool ## build the libraries and the tool
 
@@ -76,6 +77,9 @@ test: deps all ## all tests; ends with go test's and unittest's own lines
 	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" CXX="$(CXX)" $(GO) test -count=1 -timeout 15m ./...
 	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" $(PYTHON) -m unittest discover
 
+soak: deps all ## the cases of tests/cases as often as they ask, and with 9 GiB of buffers: about half an hour
+	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" $(GO) test -count=1 -timeout 90m -v ./tests/cases -args -soak
+
 check: all ## format, vet, house rules and short unit tests: before each commit, under a minute
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
@@ -88,6 +92,9 @@ bench: deps all ## all-reduce beside Open MPI (Debian: openmpi-bin, libopenmpi-d
 
 race: ## unit tests under the race detector
 	$(GO) test -race -short -timeout 15m ./...
+
+soak: ## random calls under random settings for SOAK (10m); a failure prints the -seed that repeats it
+	$(GO) test ./core -run Random -timeout 2h -soak $(SOAK)
 
 # The shim is built with the sanitizers and the tests of its interface run against it; the C of the core has test programs of its
 # own, which other packages' tests build with sanitizers by themselves, and which run here as well.
