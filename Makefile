@@ -93,7 +93,7 @@ bench: deps all ## all-reduce beside Open MPI (Debian: openmpi-bin, libopenmpi-d
 race: ## unit tests under the race detector
 	$(GO) test -race -short -timeout 15m ./...
 
-soak: ## random calls under random settings for SOAK (10m); a failure prints the -seed that repeats it
+soak: ## random calls under random settings for SOAK (10m) each; a failure prints the -seed that repeats it
 	$(GO) test ./core -run Random -timeout 2h -soak $(SOAK)
 
 # The shim is built with the sanitizers and the tests of its interface run against it; the C of the core has test programs of its
