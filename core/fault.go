@@ -41,7 +41,10 @@ func (c *Comm) hold(err error) bool {
 
 // heed acts on the reasons for which this rank was woken. An error ends what it is doing.
 func (c *Comm) heed() error {
-	why := c.seg.Why()
+	why := shm.WhyClose // one without a segment has no other reason
+	if c.seg != nil {
+		why = c.seg.Why()
+	}
 	if why&shm.WhyClose != 0 {
 		return failf(InvalidUsage, "rank %d: the communicator was aborted while an operation was under way", c.rank)
 	}
@@ -60,15 +63,12 @@ func (c *Comm) heed() error {
 
 // diagnose says why nothing has moved for a while, nil if the others may just be late.
 func (c *Comm) diagnose(waited, limit time.Duration) error {
-	if c.seg == nil {
-		return nil
-	}
 	if c.anyGone.Load() {
 		if err := c.gap(min(waited, time.Since(c.turn.news)) >= graceTime); err != nil {
 			return err
 		}
 	}
-	if waited >= compareTime && c.turn.on {
+	if waited >= compareTime && c.turn.on && c.seg != nil {
 		if err := c.compare(); err != nil {
 			return err
 		}
@@ -241,8 +241,12 @@ func (c *Comm) faultError(f *shm.Fault) error {
 		return failf(InvalidUsage, "rank %d calls %s and rank %d calls %s: a message and its receive must name the same count and type",
 			f.Ranks[0], callText(a), f.Ranks[1], callText(b))
 	}
-	return failf(InvalidUsage, "the ranks disagree in operation %d: rank %d calls %s, rank %d calls %s: all ranks must make the same calls "+
-		"in the same order", a.Seq, f.Ranks[0], callText(a), f.Ranks[1], callText(b))
+	mine, theirs, more := callText(a), callText(b), ""
+	if mine == theirs { // what is only hashed: the counts of a V form, channels, slice
+		more = " with other counts for single ranks, or another number of channels"
+	}
+	return failf(InvalidUsage, "the ranks disagree in operation %d: rank %d calls %s, rank %d calls %s%s: all ranks must make the same calls "+
+		"in the same order", a.Seq, f.Ranks[0], mine, f.Ranks[1], theirs, more)
 }
 
 // callText is a call as its header tells it.
@@ -270,7 +274,10 @@ func callText(h *shm.Header) string {
 func (c *Comm) tooLate(waited time.Duration) error {
 	var absent []string
 	for r := range c.n {
-		if last, ok := c.seg.Last(r); r != c.rank && c.turn.on && (!ok || last.Seq < c.turn.cur.seq) {
+		if r == c.rank || !c.turn.on {
+			continue
+		}
+		if last, ok := c.seg.Last(r); !ok || last.Seq < c.turn.cur.seq {
 			absent = append(absent, itoa(r))
 		}
 	}

@@ -71,7 +71,7 @@ func (c *Comm) advance() (moved, done bool) {
 	if t.err != nil {
 		return false, true
 	}
-	if c.seg != nil && c.seg.Why() != 0 {
+	if c.seg == nil && c.closing.Load() || c.seg != nil && c.seg.Why() != 0 {
 		if err := c.heed(); err != nil {
 			return false, c.drop(err)
 		}

@@ -20,3 +20,6 @@ type SizeError struct{ Got, Want uint64 }
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("a slice of %d bytes arrived where %d are due: the ranks differ in their counts", e.Got, e.Want)
 }
+
+// Result is ncclInvalidUsage: the program's ranks do not fit together.
+func (e *SizeError) Result() int { return 5 }

@@ -134,11 +134,55 @@ static void ended_while_used(void) {
   }
 }
 
+static void* receive(void* comm) {
+  char byte;
+  return (void*)(long)ncclRecv(&byte, 1, ncclInt8, 0, (ncclComm_t)comm, NULL);
+}
+
+/* A communicator of one rank waits for a message that it never sends itself: Abort ends even that, and so does a limit. */
+static void alone(void) {
+  pthread_t thread;
+  void* result;
+  setenv("HCCL_TIMEOUT", "3", 1);
+  make(1);
+  pthread_create(&thread, NULL, receive, comms[0]);
+  pthread_join(thread, &result);
+  WANT(ncclTimeout, (long)result);
+  MUST(ncclCommDestroy(comms[0]));
+  make(1);
+  pthread_create(&thread, NULL, receive, comms[0]);
+  sched_yield();
+  double began = now();
+  MUST(ncclCommAbort(comms[0]));
+  pthread_join(thread, &result);
+  CHECK((long)result != ncclSuccess && (long)result != ncclTimeout, "the receive gave %ld", (long)result);
+  CHECK(now() - began < 2, "Abort took %.1f s", now() - began);
+}
+
+/* All-to-all-v whose counts do not fit each other, and a V form whose headers differ only in what is hashed. */
+static void counts_that_differ(void) {
+  float a[16] = {0}, b[32];
+  uint64_t one[2] = {1, 2}, two[2] = {2, 1};
+  make(2);
+  MUST(ncclGroupStart());
+  for (int r = 0; r < 2; r++) MUST(hcclAlltoAllV(a, one, NULL, b + 16 * r, one, NULL, ncclFloat32, comms[r], NULL));
+  WANT(ncclInvalidUsage, ncclGroupEnd());
+  for (int r = 0; r < 2; r++) MUST(ncclCommAbort(comms[r]));
+  make(2);
+  MUST(ncclGroupStart());
+  MUST(hcclAllGatherV(a, b, one, NULL, ncclFloat32, comms[0], NULL));
+  MUST(hcclAllGatherV(a, b + 16, two, NULL, ncclFloat32, comms[1], NULL));
+  WANT(ncclInvalidUsage, ncclGroupEnd());
+  CHECK(strstr(ncclGetLastError(comms[1]), "counts") != NULL, "the text does not say what differs: %s", ncclGetLastError(comms[1]));
+  for (int r = 0; r < 2; r++) MUST(ncclCommAbort(comms[r]));
+}
+
 int main(int argc, char** argv) {
   static const struct test tests[] = {
     {"used_while_made", used_while_made},     {"failed_init_is_told", failed_init_is_told},
     {"destroyed_while_made", destroyed_while_made}, {"one_gives_up", one_gives_up},
-    {"ended_while_used", ended_while_used},
+    {"ended_while_used", ended_while_used},   {"alone", alone},
+    {"counts_that_differ", counts_that_differ},
   };
   return choose(argc, argv, tests, sizeof tests / sizeof *tests);
 }

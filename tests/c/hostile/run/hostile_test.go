@@ -21,7 +21,8 @@ const (
 )
 
 var programs = map[string][]string{
-	"life":   {"used_while_made", "failed_init_is_told", "destroyed_while_made", "one_gives_up", "ended_while_used"},
+	"life": {"used_while_made", "failed_init_is_told", "destroyed_while_made", "one_gives_up", "ended_while_used", "alone",
+		"counts_that_differ"},
 	"limits": {"address_space", "descriptors", "threads", "file_size"},
 }
 
