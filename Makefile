@@ -34,7 +34,7 @@ SHIM_SRC  := $(wildcard capi/shim/*.c)
 SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 
 .DEFAULT_GOAL := all
-.PHONY: all shim core tool deps run test soak check ci bench race asan soak clean install help
+.PHONY: all shim core tool deps run test check ci bench race asan soak clean install help
 
 all: shim core tool ## build the libraries and the tool
 
@@ -76,9 +76,6 @@ test: deps all ## all tests; ends with go test's and unittest's own lines
 	$(GO) vet ./...
 	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" CXX="$(CXX)" $(GO) test -count=1 -timeout 15m ./...
 	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" $(PYTHON) -m unittest discover
-
-soak: deps all ## the cases of tests/cases as often as they ask, and with 9 GiB of buffers: about half an hour
-	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" $(GO) test -count=1 -timeout 90m -v ./tests/cases -args -soak
 
 check: all ## format, vet, house rules and short unit tests: before each commit, under a minute
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -228,7 +228,8 @@ static void register_body(void) {
     *(char*)m = 1;
     MUST(NULL, ncclMemFree(m));
   }
-  CHECK(proc_number("/proc/self/status", "VmRSS") - before < 4096, "%ld KiB more after ncclMemFree", proc_number("/proc/self/status", "VmRSS") - before);
+  before = proc_number("/proc/self/status", "VmRSS") - before;
+  CHECK(before < 4096, "%ld KiB more after ncclMemFree", before);
   NOTE("destroy with 10 handles open");
   for (int k = 0; k < 10; k++) MUST(c, ncclCommRegister(c, p, 1 << 20, &h[k]));
   MUST(c, ncclCommDestroy(c));

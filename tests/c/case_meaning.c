@@ -201,8 +201,10 @@ static void single_body(void) {
   double each = (now() - start) / (N - 1);
   CHECK(each < 0.02, "%.1f ms for each", each * 1e3); /* 5 on a machine that does nothing else */
   for (int k = 0; k < N; k++) MUST(c[k], sum_checked(c[k], 100));
-  CHECK(proc_number("/proc/self/status", "VmRSS") - rss < 10 << 10, "%ld KiB for %d", proc_number("/proc/self/status", "VmRSS") - rss, N);
-  CHECK(descriptors() <= fds + N && threads() <= tasks + 3, "%d descriptors, %d threads; before %d, %d", descriptors(), threads(), fds, tasks);
+  rss = proc_number("/proc/self/status", "VmRSS") - rss;
+  CHECK(rss < 10 << 10, "%ld KiB for %d", rss, N);
+  CHECK(descriptors() <= fds + N, "%d descriptors, before %d", descriptors(), fds);
+  CHECK(threads() <= tasks + 3, "%d threads, before %d", threads(), tasks);
   for (int k = 0; k < N; k++) MUST(c[k], ncclCommDestroy(c[k]));
 }
 
