@@ -55,7 +55,7 @@ func TestRandomMessages(t *testing.T) {
 		from, to int
 		tag      int32
 	}
-	seeds := uint64(30)
+	seeds := uint64(12)
 	if testing.Short() {
 		seeds = 8
 	}
