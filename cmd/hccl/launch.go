@@ -11,19 +11,13 @@ import (
 	"time"
 )
 
-// errWrong is the end of a sweep with wrong elements: the table has said how many.
-var errWrong = errors.New("data were wrong: see the column #wrong")
-
-// pageFD is where a rank's process finds the shared page: the first descriptor after the standard three.
+// pageFD is where a process of ranks finds the shared page: the first descriptor after the standard three.
 const pageFD = 3
 
 const grace = 3 * time.Second // for the other ranks to say what they saw when one has failed
 
-// launch starts the ranks and waits for them.
+// launch starts the processes of ranks on this machine and waits for them.
 func launch(j *job) error {
-	if j.threads {
-		return runThreads(j)
-	}
 	_, fd, err := newPage()
 	if err != nil {
 		return err
@@ -33,22 +27,24 @@ func launch(j *job) error {
 		return err
 	}
 	shared := os.NewFile(uintptr(fd), "page")
-	ended := make(chan ending, j.ranks)
-	children := make([]*exec.Cmd, 0, j.ranks)
-	for r := range j.ranks {
-		c := exec.Command(self, append(os.Args[1:], "--as-rank", strconv.Itoa(r))...)
+	count := j.ranks / j.perProcess()
+	ended := make(chan ending, count)
+	children := make([]*exec.Cmd, 0, count)
+	for k := range count {
+		c := exec.Command(self, append(os.Args[1:], "--as-process", strconv.Itoa(k))...)
 		c.Stdout, c.Stderr, c.ExtraFiles = os.Stdout, os.Stderr, []*os.File{shared}
 		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no rank outlives this process, however it ends
 		if err := c.Start(); err != nil {
 			killAll(children)
-			return fmt.Errorf("rank %d cannot be started: %w", r, err)
+			return fmt.Errorf("rank %d cannot be started: %w", k*j.perProcess(), err)
 		}
 		children = append(children, c)
-		go func() { ended <- ending{r, c.Wait()} }()
+		go func() { ended <- ending{k * j.perProcess(), c.Wait()} }()
 	}
 	return await(ended, children)
 }
 
+// ending is the end of a process, known by its first rank.
 type ending struct {
 	rank int
 	err  error
@@ -88,48 +84,57 @@ func killAll(children []*exec.Cmd) {
 	}
 }
 
-const statusWrong = 4 // exit status of a rank's process that saw wrong elements
+const statusWrong = 4 // exit status of a process of ranks that saw wrong elements
 
-// runRankProcess is what a rank's process does.
-func runRankProcess(j *job, rank int) error {
+// runProcess is what a process does that launch has started.
+func runProcess(j *job, number int) error {
 	p, err := mapPage(pageFD)
 	if err != nil {
 		return err
 	}
 	syscall.CloseOnExec(pageFD)
-	if _, err := openLibrary(j.lib); err != nil {
-		return err
-	}
-	err = (&runner{job: j, page: p, rank: rank, processors: runtime.NumCPU()}).sweep()
+	err = runThreads(j, p, nil, number)
 	if errors.Is(err, errWrong) {
 		os.Exit(statusWrong)
 	}
-	if err != nil {
-		return fmt.Errorf("rank %d: %w", rank, err)
-	}
-	return nil
+	return err
 }
 
-// runThreads runs the ranks as threads of this process; the first failure ends the process, since the others may wait for ever.
-func runThreads(j *job) error {
-	if _, err := openLibrary(j.lib); err != nil {
+// runInWorld is what a process does that another launcher has started.
+func runInWorld(j *job) error {
+	hub, err := j.meet.join(j.world)
+	if err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(j.ranks + 1) // ranks that spin at a barrier must not keep others from a processor of Go's
-	p := new(page)
-	ended := make(chan error, j.ranks)
-	for r := range j.ranks {
+	return runThreads(j, new(page), hub, j.world.rank)
+}
+
+// runThreads runs the ranks of this process, the number-th: one thread, or several. The first failure ends the process, since the
+// others may wait for ever.
+func runThreads(j *job, p *page, hub *hub, number int) error {
+	if err := j.open(number); err != nil {
+		return err
+	}
+	sharing := j.ranks / j.held // threads at the page's barrier
+	if j.world != nil {
+		sharing = j.threads
+	}
+	runtime.GOMAXPROCS(max(j.threads+1, runtime.NumCPU())) // ranks that spin at a barrier must not keep others from a processor of Go's
+	ended := make(chan error, j.threads)
+	for t := range j.threads {
+		r := &runner{job: j, page: p, hub: hub, thread: t, threads: sharing, first: number*j.perProcess() + t*j.held,
+			processors: runtime.NumCPU()}
 		go func() {
 			runtime.LockOSThread()
-			err := (&runner{job: j, page: p, rank: r, processors: runtime.NumCPU()}).sweep()
+			err := r.sweep()
 			if err != nil && !errors.Is(err, errWrong) {
-				err = fmt.Errorf("rank %d: %w", r, err)
+				err = fmt.Errorf("rank %d: %w", r.first, err)
 			}
 			ended <- err
 		}()
 	}
 	var wrong error
-	for range j.ranks {
+	for range j.threads {
 		if err := <-ended; errors.Is(err, errWrong) {
 			wrong = err
 		} else if err != nil {
@@ -137,4 +142,25 @@ func runThreads(j *job) error {
 		}
 	}
 	return wrong
+}
+
+// open loads the library and looks whether what is asked for can be done.
+func (j *job) open(number int) error {
+	if _, err := openLibrary(j.lib); err != nil {
+		return err
+	}
+	for k := range j.subjects {
+		if err := lacks(j.subjects[k].op); err != nil {
+			return err
+		}
+	}
+	for k := range j.mix {
+		if err := lacks(j.mix[k].op); err != nil {
+			return err
+		}
+	}
+	if number == 0 {
+		return j.report.writable()
+	}
+	return nil
 }

@@ -1,19 +1,24 @@
-// Command hccl is the tool that comes with the library. It measures and checks collective operations (hccl perf) and tells which
-// library it finds (hccl version).
+// Command hccl is the tool that comes with the library. It measures and checks collective operations (hccl perf), starts programs as
+// ranks of this machine (hccl run) and tells which library it finds (hccl version).
 //
 // It is a user of the library like any other: it loads libnccl.so.2, the one beside it or the one named with --lib, and calls
-// NCCL's public C functions. What it measures is therefore what a C program gets, and it can measure any library with this
+// its public C functions. What it measures is therefore what a C program gets, and it can measure any library with this
 // interface. It imports nothing of the core.
 //
-// hccl perf starts its ranks by running itself once per rank (or as threads with --threads); they share one page of memory, in
-// which rank 0 leaves the unique id and all meet at a barrier before a measurement. Rank 0 prints the table. The files in the
-// order in which a measurement passes them: perf.go (flags), launch.go (ranks), page.go (barrier), measure.go (what a rank does),
-// ops.go and values.go (what an operation does to data), table.go (what is printed), abi.go and abi.c (the library).
+// hccl perf starts its ranks by running itself (or as threads with --threads); they share one page of memory, in which rank 0 leaves
+// the unique id and all meet at a barrier before a measurement. Where another launcher has started the processes, they join a star
+// of TCP connections instead, and rank 0 is found by what the launcher offers. The files in the order in which a measurement passes
+// them: perf.go (flags), settle.go and job.go (what they mean), subject.go and mix.go (what is measured), world.go (who started this
+// process), launch.go (ranks), page.go, or meet.go, pmi.go and hub.go (how they find each other and wait), measure.go and mixrun.go
+// (what a rank does), ops.go, spans.go, stage.go and values.go (what an operation does to data), output.go, table.go and export.go
+// (what is told), abi.go and abi.c (the library). hccl run is run.go and lines.go.
 //
-// The exit status is 0, or 1 if the data were wrong or anything failed; the reason is one sentence on stderr.
+// The exit status is 0, or 1 if the data were wrong or anything failed; the reason is one sentence on stderr. hccl run ends with the
+// status of the rank that failed first.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -23,17 +28,33 @@ import (
 
 func main() {
 	runtime.LockOSThread() // children are tied to the life of the thread that starts them (see launch)
-	if err := command().Execute(); err != nil {
-		fmt.Fprintf(os.Stderr, "hccl: %v\n", err)
-		os.Exit(1)
+	err := command().Execute()
+	var status exitStatus
+	if errors.As(err, &status) {
+		os.Exit(int(status))
+	}
+	if err != nil {
+		die(err)
 	}
 }
 
 func command() *cobra.Command {
-	root := &cobra.Command{Use: "hccl", Short: "measures and checks collective operations", SilenceUsage: true, SilenceErrors: true}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	lib := root.PersistentFlags().String("lib", "", "library to load (default: ../lib/libnccl.so.2 beside this tool)")
-	root.AddCommand(perfCommand(lib), versionCommand(lib))
+	root := &cobra.Command{Use: "hccl", Short: "measures, checks and starts collective communication", SilenceUsage: true,
+		SilenceErrors: true, Args: cobra.ArbitraryArgs,
+		Long: "The tool of HCCL: it measures and checks operations, starts programs as ranks, and tells which library it finds."}
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var known []string
+		for _, c := range shown(root) {
+			known = append(known, c.Name())
+		}
+		return noSuch("command", args[0], known)
+	}
+	lib := root.PersistentFlags().String("lib", "", "`FILE` of the library to load (default: ../lib/libnccl.so.2 beside this tool)")
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(perfCommand(lib), runCommand(), versionCommand(lib), manCommand())
 	return root
 }
 

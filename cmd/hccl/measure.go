@@ -1,45 +1,52 @@
 package main
 
 import (
-	"os"
+	"fmt"
 	"unsafe"
 )
 
-// runner is one rank of a sweep.
+// runner is one thread of a run, with the ranks that it holds.
 type runner struct {
 	*job
 	page       *page
-	rank       int
+	hub        *hub // of this process, where others are elsewhere; used by its first thread alone
+	first      int  // rank of the first held
+	thread     int  // within the processes that share the page
+	threads    int  // that share the page
 	processors int
-	comm       *communicator
-	table      *table // rank 0's
-	send, recv []byte // the larger of the two hold both in place
+	comms      []communicator
+	pairs      []pair // for each rank that is held
+	align      program
+	table      *output // rank 0's
 	anyWrong   bool
 }
 
-// sweep makes the communicator, measures every size and prints the table at rank 0.
+// pair is a rank's memory: both buffers, the second of which holds both in place, and the lists of counts of the V forms.
+type pair struct{ send, recv, lists []byte }
+
+// sweep makes the communicators, measures every subject at every size and tells the results at rank 0.
 func (r *runner) sweep() error {
 	if err := r.join(); err != nil {
 		return err
 	}
-	if r.rank == 0 {
-		r.table = &table{out: os.Stdout, job: r.job}
-		r.table.head(r.page)
+	if r.first == 0 {
+		r.table = newOutput(r.job, r.page)
 	}
-	if err := r.allocate(); err != nil {
+	if err := r.work(); err != nil {
 		return err
 	}
-	for bytes := r.least; bytes <= r.most; bytes = r.next(bytes) {
-		if err := r.measureSize(bytes); err != nil {
+	if err := r.together(); err != nil {
+		return err
+	}
+	for _, c := range r.comms {
+		if err := c.destroy(); err != nil {
 			return err
 		}
 	}
-	r.meet()
-	if err := r.comm.destroy(); err != nil {
-		return err
-	}
-	if r.rank == 0 {
-		r.table.foot()
+	if r.table != nil {
+		if err := r.table.foot(); err != nil {
+			return err
+		}
 	}
 	if r.anyWrong {
 		return errWrong
@@ -47,115 +54,173 @@ func (r *runner) sweep() error {
 	return nil
 }
 
-func (r *runner) join() error {
-	r.page.of[r.rank].pid = int32(os.Getpid())
-	if r.rank == 0 {
-		id, err := newUniqueID()
+func (r *runner) work() error {
+	if r.mix != nil {
+		return r.runMix()
+	}
+	if err := r.allocate(); err != nil {
+		return err
+	}
+	for k := range r.subjects {
+		for _, bytes := range r.sizes() {
+			if err := r.measureSize(&r.subjects[k], bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// allocate makes the buffers for the largest size.
+func (r *runner) allocate() error {
+	double := 1
+	if r.subjects[0].op.apart {
+		double = 2
+	}
+	for range r.held {
+		p, err := r.pair(r.most, double*r.most)
 		if err != nil {
 			return err
 		}
-		r.page.id = id
+		r.pairs = append(r.pairs, p)
 	}
-	r.meet()
-	comm, err := initRank(r.ranks, r.page.id, r.rank)
-	r.comm = comm
-	return err
+	return nil
 }
 
-func (r *runner) meet() { r.page.barrier(r.ranks, r.processors) }
-
-func (r *runner) next(bytes int) int {
-	if r.step > 0 {
-		return bytes + r.step
+func (r *runner) pair(send, recv int) (p pair, err error) {
+	get := buffer
+	if r.registered {
+		get = libraryMemory
 	}
-	return max(bytes*r.factor, bytes+1)
-}
-
-// parts of the larger buffer; sizes are stated for it, as nccl-tests do.
-func (r *runner) parts() int { return max(r.op.sends(r.ranks), r.op.receives(r.ranks)) }
-
-// allocate makes both buffers for the largest size. In place, one of them holds both ends.
-func (r *runner) allocate() (err error) {
-	if r.send, err = buffer(r.most); err == nil {
-		r.recv, err = buffer(r.most)
+	if p.lists, err = buffer(16 * r.ranks); err == nil {
+		p.send, err = get(send)
 	}
-	return err
-}
-
-// layout is where the two ends lie for one measurement, and the length of a part in bytes.
-type layout struct {
-	part       int
-	send, recv []byte
-}
-
-func (r *runner) place(bytes int, inPlace bool) layout {
-	part := bytes / r.parts() / r.typ.size * r.typ.size
-	l := layout{part: part, send: r.send[:part*r.op.sends(r.ranks)], recv: r.recv[:part*r.op.receives(r.ranks)]}
-	if inPlace {
-		s, d := r.op.offsets(r.rank, r.ranks)
-		l.send = r.recv[s*part:][:len(l.send)]
-		l.recv = r.recv[d*part:][:len(l.recv)]
+	if err == nil {
+		p.recv, err = get(recv)
 	}
-	return l
+	return p, err
 }
 
-func (r *runner) measureSize(bytes int) error {
-	row := row{bytes: r.place(bytes, false).part * r.parts()}
-	row.count = row.bytes / r.typ.size
+func (r *runner) measureSize(s *subject, bytes int) (err error) {
+	row := row{subject: s}
+	row.bytes, row.count = s.op.stated(bytes, s.typ.size, r.ranks, s.root)
+	if r.table != nil {
+		r.table.progress.show(fmt.Sprintf("%s %s", s.op.name, sizeText(row.bytes)))
+	}
+	watch := r.patient(r.first, fmt.Sprintf("%s of %d bytes", s.op.name, row.bytes))
 	for k := range row.results {
-		if k == 1 && !r.op.inPlace {
-			break
-		}
-		got, err := r.measure(r.place(bytes, k == 1))
-		if err != nil {
+		if row.results[k], err = r.measure(r.stage(s, bytes, r.pairs, k == 1)); err != nil {
 			return err
 		}
-		row.results[k] = got
-		r.anyWrong = r.anyWrong || got.wrong > 0
+		r.anyWrong = r.anyWrong || row.results[k].wrong > 0
 	}
-	if r.rank == 0 {
+	if watch != nil {
+		watch.Stop()
+	}
+	if r.table != nil {
 		r.table.row(row)
 	}
 	return nil
 }
 
-// measure times the calls, then runs one more on fresh data and checks what it did. All ranks return the same result.
-func (r *runner) measure(l layout) (result, error) {
-	c := call{id: r.op.call, send: start(l.send), recv: start(l.recv), count: l.part / r.typ.size, typ: r.typ.value, red: r.red.value,
-		root: r.root}
-	r.fill(l)
-	r.meet()
-	if _, err := r.comm.run(c, r.warmup); err != nil {
-		return result{}, err
-	}
-	r.meet()
-	seconds, err := r.comm.run(c, r.iters)
+// measure times the calls, then runs more on fresh data and checks what they did. All ranks return the same result.
+func (r *runner) measure(s *stage) (result, error) {
+	s.fill()
+	iters, err := r.warm(s)
 	if err != nil {
 		return result{}, err
 	}
-	mine := &r.page.of[r.rank]
-	mine.seconds, mine.wrong = seconds/float64(r.iters), 0
-	if r.check {
-		r.meet()
-		r.fill(l)
-		if _, err := r.comm.run(c, 1); err != nil {
-			return result{}, err
-		}
-		mine.wrong = int64(r.wrong(l))
+	seconds, samples, err := r.time(s.program, iters)
+	if err != nil {
+		return result{}, err
 	}
-	r.meet()
-	return r.gather(), nil
+	mine := found{seconds: seconds / float64(iters*r.fold)}
+	mine.p50, mine.p99 = percentiles(samples, float64(r.fold))
+	return r.check(s, mine, iters)
 }
 
-// gather joins what the ranks found; the barrier at its end keeps the page until all have read it.
-func (r *runner) gather() (g result) {
-	g.measured, g.checked = true, r.check
-	for k := range r.ranks {
-		g.seconds += r.page.of[k].seconds / float64(r.ranks)
-		g.wrong += r.page.of[k].wrong
+// warm makes the first calls, and says how many are to be timed: in throughput mode so many as take the time, by rank 0's clock.
+func (r *runner) warm(s *stage) (int, error) {
+	if err := r.abreast(); err != nil {
+		return 0, err
 	}
-	r.meet()
-	return g
+	if !r.throughput {
+		_, err := s.program.run(r.warmup, nil)
+		return r.iters, err
+	}
+	for turns := max(r.warmup, 1); ; turns *= 4 {
+		seconds, err := s.program.run(turns, nil)
+		if err == nil {
+			seconds, err = r.rankZero(seconds)
+		}
+		if err != nil || seconds > r.seconds/20 || turns > 1<<20 { // few calls tell little
+			return int(min(max(r.seconds/max(seconds, 1e-9)*float64(turns), 1), 1<<30)), err
+		}
+	}
+}
+
+// rankZero gives all ranks rank 0's number, so that they decide alike.
+func (r *runner) rankZero(seconds float64) (float64, error) {
+	r.page.of[r.first].seconds = seconds
+	if err := r.together(); err != nil {
+		return 0, err
+	}
+	zero := r.page.of[0].seconds
+	return zero, r.together()
+}
+
+// time repeats a program and gives the seconds of all its calls, and of each where that was asked for or they are apart.
+func (r *runner) time(p program, iters int) (seconds float64, samples []float64, err error) {
+	if r.percentiles {
+		samples = make([]float64, iters)
+	}
+	if err := r.abreast(); err != nil || !r.aligned {
+		if err == nil {
+			seconds, err = p.run(iters, samples)
+		}
+		return seconds, samples, err
+	}
+	for k := range iters {
+		if err := r.abreast(); err != nil {
+			return 0, nil, err
+		}
+		each, err := p.run(1, nil)
+		if err != nil {
+			return 0, nil, err
+		}
+		seconds += each
+		if samples != nil {
+			samples[k] = each
+		}
+	}
+	return seconds, samples, nil
+}
+
+// check runs the calls whose results are looked at, and joins what all ranks found.
+func (r *runner) check(s *stage, mine found, iters int) (result, error) {
+	wrong := make([]int64, r.held)
+	for range r.checks {
+		if err := r.together(); err != nil { // none writes what another still reads
+			return result{}, err
+		}
+		s.fill()
+		if _, err := s.once.run(1, nil); err != nil {
+			return result{}, err
+		}
+		for k := range wrong {
+			wrong[k] = max(wrong[k], int64(s.places[k].wrong()))
+		}
+	}
+	for k := range r.held {
+		f := &r.page.of[r.first+k]
+		f.seconds, f.p50, f.p99, f.wrong = mine.seconds, mine.p50, mine.p99, wrong[k]
+	}
+	if err := r.together(); err != nil {
+		return result{}, err
+	}
+	g := r.joined()
+	g.iters = iters
+	return g, r.together() // the page stays until all have read it
 }
 
 func start(b []byte) unsafe.Pointer {
@@ -163,26 +228,4 @@ func start(b []byte) unsafe.Pointer {
 		return nil
 	}
 	return unsafe.Pointer(&b[0])
-}
-
-// fill writes what this rank sends, and in the receive buffer what no operation leaves there. Where the two overlap, what is sent
-// counts.
-func (r *runner) fill(l layout) {
-	pattern{0xa5}.fill(l.recv)
-	for part := range r.op.sends(r.ranks) {
-		if l.part > 0 {
-			r.sent(r.rank, part).fill(l.send[part*l.part:][:l.part])
-		}
-	}
-}
-
-func (r *runner) wrong(l layout) (n int) {
-	if l.part == 0 || !r.op.fills(r.rank, r.root) {
-		return 0
-	}
-	for part := range r.op.receives(r.ranks) {
-		want := r.expected(r.op.from(part, r.rank, r.ranks, r.root))
-		n += want.wrong(l.recv[part*l.part:][:l.part], r.typ.size)
-	}
-	return n
 }

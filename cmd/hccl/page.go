@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -8,22 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// page is the memory that all ranks of a sweep share, apart from the library: a barrier, the unique id, and what each rank found.
-// It starts as zeros. Between two barriers each word has one writer.
+// page is the memory that all ranks of one process, or of all processes that this tool started, share apart from the library: a
+// barrier, the unique id, and what each rank found. It starts as zeros. Between two barriers each word has one writer.
 type page struct {
-	waiting atomic.Int32 // ranks at the barrier
+	waiting atomic.Int32 // threads at the barrier
 	round   atomic.Int32 // barriers passed
-	id      [idSize]byte // written by rank 0 before the first barrier
+	id      [idSize]byte // rank 0's, before the first barrier
 	of      [mostRanks]found
 }
 
-// found is what one rank has to say about one measurement.
+// found is what one rank has to say: about itself, and about one measurement.
 type found struct {
-	seconds float64 // per call
-	wrong   int64
-	pid     int32
-	_       [44]byte // a line of its own
+	seconds  float64 // per call
+	p50, p99 float64
+	wrong    int64
+	pid      int32
+	local    int32
+	host     [64]byte
+	_        [24]byte // two lines of its own
 }
+
+func (f *found) hostName() string { return string(bytes.TrimRight(f.host[:], "\x00")) }
 
 // newPage makes a page that children can inherit by the descriptor.
 func newPage() (*page, int, error) {
@@ -48,7 +54,7 @@ func mapPage(fd int) (*page, error) {
 
 const patience = 2000 // looks before the processor is offered to others, where each rank has one
 
-// barrier returns when all n ranks have come. It needs no limit of its own: whoever started the ranks ends them all when one fails.
+// barrier returns when all n threads have come. It needs no limit of its own: whoever started the ranks ends them all when one fails.
 func (p *page) barrier(n, processors int) {
 	round := p.round.Load()
 	if p.waiting.Add(1) == int32(n) {
@@ -63,12 +69,14 @@ func (p *page) barrier(n, processors int) {
 	}
 }
 
+// share is the bytes of what ranks first to first+n-1 found, for the way between processes, and where they are put on arrival.
+func (p *page) share(first, n int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&p.of[first])), n*int(unsafe.Sizeof(found{})))
+}
+
 // buffer is memory outside the Go heap, which the library may keep an address of while it works.
 func buffer(bytes int) ([]byte, error) {
-	if bytes == 0 {
-		bytes = 1
-	}
-	b, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	b, err := unix.Mmap(-1, 0, max(bytes, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes for a buffer: %w", bytes, err)
 	}

@@ -3,132 +3,169 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
-// table prints a sweep in the columns of nccl-tests, so that scripts which read those can read these. Lines that begin with # are
-// for people.
+// table prints results in the columns of nccl-tests, so that scripts which read those can read these. Lines that begin with # are
+// for people, and have the same form there.
 type table struct {
-	out   io.Writer
-	job   *job
-	sum   float64 // of bus bandwidths
-	terms int
-	wrong int64
+	out io.Writer
+	job *job
 }
 
-// result is what one measurement gave, over all ranks.
+// result is what one measurement gave, over all ranks. Seconds are those of one call.
 type result struct {
-	measured, checked bool
-	seconds           float64 // per call, mean of the ranks
-	wrong             int64   // elements, all ranks
+	checked  bool
+	seconds  float64
+	p50, p99 float64
+	wrong    int64 // elements, all ranks
+	iters    int
 }
 
-// row is one size: out of place, then in place.
+// row is one size: with two buffers, then in place. The calls of a mix have the first half only.
 type row struct {
+	*subject
 	bytes, count int
+	times        int // of a mix's step; 0 elsewhere
 	results      [2]result
 }
 
-const (
-	leftForm  = "%12v  %12v  %8v  %6v  %6v"
-	rightForm = "  %7v  %6v  %6v  %5v"
-)
+// halves that were measured.
+func (w *row) halves() []result {
+	if w.times > 0 {
+		return w.results[:1]
+	}
+	return w.results[:]
+}
+
+// bandwidths are algbw and busbw, in 10^9 bytes per second.
+func (w *row) bandwidths(g result) (alg, bus float64) {
+	if g.seconds > 0 {
+		alg = float64(w.bytes) / g.seconds / 1e9
+	}
+	return alg, alg * w.op.factor(w.ranks)
+}
 
 func (t *table) head(p *page) {
 	j := t.job
-	how := "processes"
-	if j.threads {
-		how = "threads"
+	step, how := j.factor, "factor"
+	if step < 2 {
+		step, how = j.step, "bytes"
 	}
-	step := fmt.Sprintf("%d(factor)", j.factor)
-	if j.step > 0 {
-		step = fmt.Sprintf("%d(bytes)", j.step)
+	t.print("# nThread %d nGpus %d minBytes %d maxBytes %d step: %d(%s) warmup iters: %d iters: %d agg iters: %d validation: %d graph: 0",
+		j.threads, j.held, j.least, j.most, step, how, j.warmup, j.iters, j.fold, j.checks)
+	if j.aligned {
+		t.print("# Blocking Enabled: wait for completion and barrier after each collective")
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	version, err := libraryVersion()
-	if err != nil {
-		version = "unknown"
-	}
-	t.print("# hccl perf %s: %d ranks as %s on host memory, NCCL interface %s", j.op.name, j.ranks, how, version)
-	t.print("# minBytes %d maxBytes %d step: %s warmup iters: %d iters: %d validate: %d", j.least, j.most, step, j.warmup, j.iters,
-		oneIf(j.check))
 	t.print("#")
+	t.print("# Using devices")
 	for r := range j.ranks {
-		t.print("#  Rank %2d Pid %6d on %s", r, p.of[r].pid, host)
+		f := &p.of[r]
+		t.print("#  Rank %2d Group %2d Pid %6d on %10s device %2d [0x00] host memory", r, 0, f.pid, f.hostName(), f.local)
 	}
+	t.print("#")
+	t.print("# hccl perf %s: %d ranks, %s; hccl perf --help explains the columns", j.title, j.ranks, libraryText())
 	t.print("#")
 	t.legend()
-	left := strings.Repeat(" ", len(fmt.Sprintf(leftForm, "", "", "", "", ""))-1)
-	t.print("#%s  %-30s  %-30s", left, "          out-of-place", "            in-place")
-	t.columns("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong")
-	t.columns("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "")
 }
 
-func (t *table) legend() {
-	t.print("# time   mean time of one call in microseconds, over %d calls back to back and all ranks", t.job.iters)
-	t.print("# algbw  size / time, in 10^9 bytes per second")
-	t.print("# busbw  algbw times %.3g: what the slowest link between %d ranks carries, to compare with its rate",
-		t.job.op.factor(t.job.ranks), t.job.ranks)
-	t.print("# #wrong elements that differ from what they must be, of all ranks, each element looked at; any makes the exit status 1")
-	t.print("#")
-}
-
-func (t *table) columns(size, count, typ, red, root, time, alg, bus, wrong string) {
-	right := fmt.Sprintf(rightForm, time, alg, bus, wrong)
-	t.print("#%s%s%s", fmt.Sprintf(leftForm, size, count, typ, red, root)[1:], right, right)
-}
-
-func (t *table) row(r row) {
-	root := -1
-	if t.job.op.rooted {
-		root = t.job.root
+func libraryText() string {
+	version, err := libraryVersion()
+	if err != nil {
+		return "NCCL interface unknown"
 	}
-	line := fmt.Sprintf(leftForm, r.bytes, r.count, t.job.typ.name, t.job.red.name, root)
-	for _, g := range r.results {
-		line += t.cells(r.bytes, g)
+	return "NCCL interface " + version
+}
+
+// legend is the head of the columns.
+func (t *table) legend() {
+	blank := fmt.Sprintf("# %10s  %12s  %8s  %6s  %6s", "", "", "", "", "")
+	time := "time"
+	if t.job.cpuTime {
+		time = "cputime"
+	}
+	names := fmt.Sprintf("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root")
+	units := fmt.Sprintf("# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "")
+	half := fmt.Sprintf("  %7s  %6s  %6s %6s", time, "algbw", "busbw", "#wrong")
+	unit := fmt.Sprintf("  %7s  %6s  %6s  %5s", "(us)", "(GB/s)", "(GB/s)", "")
+	if t.job.mix != nil {
+		t.print("%s%s%s", names, half, t.moreNames(1)+"    times  operation")
+		t.print("%s%s%s", units, unit, t.moreUnits(1))
+		return
+	}
+	t.print("%s           out-of-place                       in-place", blank)
+	t.print("%s%s%s%s", names, half, half, t.moreNames(2))
+	t.print("%s%s%s%s", units, unit, unit, t.moreUnits(2))
+}
+
+// moreNames are the columns that were asked for. They stand after the others, so that the others keep their places.
+func (t *table) moreNames(halves int) (text string) {
+	if t.job.percentiles {
+		text = strings.Repeat(fmt.Sprintf("  %7s  %7s", "p50", "p99"), halves)
+	}
+	if t.job.throughput {
+		text += strings.Repeat(fmt.Sprintf("  %9s", "calls/s"), halves)
+	}
+	return text
+}
+
+func (t *table) moreUnits(halves int) string {
+	if !t.job.percentiles {
+		return ""
+	}
+	return strings.Repeat(fmt.Sprintf("  %7s  %7s", "(us)", "(us)"), halves)
+}
+
+func (t *table) row(w *row) {
+	line := fmt.Sprintf("%12d  %12d  %8s  %6s  %6d", w.bytes, w.count, w.typ.name, w.red.name, w.rootShown())
+	more, rate := "", ""
+	for _, g := range w.halves() {
+		alg, bus := w.bandwidths(g)
+		line += fmt.Sprintf("  %7s  %6.2f  %6.2f  %5s", digits(g.seconds*1e6), alg, bus, g.wrongText())
+		more += fmt.Sprintf("  %7s  %7s", digits(g.p50*1e6), digits(g.p99*1e6))
+		rate += fmt.Sprintf("  %9.0f", 1/max(g.seconds, 1e-9))
+	}
+	if t.job.percentiles {
+		line += more
+	}
+	if t.job.throughput {
+		line += rate
+	}
+	if w.times > 0 {
+		line += fmt.Sprintf("  %7d  %s", w.times, w.op.name)
 	}
 	t.print("%s", line)
 }
 
-func (t *table) cells(bytes int, g result) string {
-	if !g.measured {
-		return fmt.Sprintf(rightForm, "N/A", "N/A", "N/A", "N/A")
+func (g *result) wrongText() string {
+	if !g.checked {
+		return "N/A"
 	}
-	alg := 0.0
-	if g.seconds > 0 {
-		alg = float64(bytes) / g.seconds / 1e9
-	}
-	bus := alg * t.job.op.factor(t.job.ranks)
-	t.sum, t.terms, t.wrong = t.sum+bus, t.terms+1, t.wrong+g.wrong
-	wrong := "N/A"
-	if g.checked {
-		wrong = fmt.Sprint(g.wrong)
-	}
-	return fmt.Sprintf(rightForm, digits(g.seconds*1e6), fmt.Sprintf("%.2f", alg), fmt.Sprintf("%.2f", bus), wrong)
+	return fmt.Sprint(g.wrong)
 }
 
 // digits keeps a time within its column.
 func digits(us float64) string {
 	switch {
-	case us < 1000:
+	case us < 100:
 		return fmt.Sprintf("%.2f", us)
-	case us < 100000:
+	case us < 10000:
 		return fmt.Sprintf("%.1f", us)
 	}
 	return fmt.Sprintf("%.0f", us)
 }
 
-func (t *table) foot() {
+func (t *table) foot(s *summary) {
 	verdict := "OK"
-	if t.wrong > 0 {
+	if s.wrong > 0 {
 		verdict = "FAILED"
 	}
-	t.print("# Out of bounds values : %d %s", t.wrong, verdict)
-	t.print("# Avg bus bandwidth    : %.5g", t.sum/float64(max(t.terms, 1)))
+	if step := s.step; step != nil {
+		t.print("# Step of %d calls: %s us, p50 %s, p99 %s, of %d", s.calls, digits(step.seconds*1e6), digits(step.p50*1e6),
+			digits(step.p99*1e6), step.iters)
+	}
+	t.print("# Out of bounds values : %d %s", s.wrong, verdict)
+	t.print("# Avg bus bandwidth    : %.6g", s.average())
 	t.print("#")
 }
 

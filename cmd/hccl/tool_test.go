@@ -69,7 +69,8 @@ var rowForm = regexp.MustCompile(`(?m)^ +(\d+) +(\d+) +\w+ +\w+ +-?\d+( +[\d.]+ 
 func TestEveryOperationIsRightOnTheLibrary(t *testing.T) {
 	lib := library(t)
 	for _, op := range operations {
-		for _, more := range [][]string{{"--ranks", "3"}, {"--ranks", "2", "--threads", "-d", "half"}, {"--ranks", "1", "-d", "int8"}} {
+		for _, more := range [][]string{{"--ranks", "3"}, {"--ranks", "2", "--threads", "-d", "half"}, {"--ranks", "1", "-d", "int8"},
+			{"-t", "2", "-g", "2", "-m", "2", "-d", "f8e4m3"}} {
 			t.Run(op.name+strings.Join(more, ""), func(t *testing.T) {
 				args := append([]string{"perf", op.name, "--lib", lib, "-b", "0", "-e", "70000", "-i", "9997", "-n", "3", "-w", "1"}, more...)
 				out, text, status := hccl(t, args...)
@@ -132,7 +133,7 @@ func TestKilledRankIsNamed(t *testing.T) {
 	}
 	var pid int
 	for lines := bufio.NewScanner(out); pid == 0 && lines.Scan(); {
-		_, _ = fmt.Sscanf(lines.Text(), "#  Rank  1 Pid %d", &pid)
+		_, _ = fmt.Sscanf(lines.Text(), "#  Rank  1 Group  0 Pid %d", &pid)
 	}
 	if pid == 0 || syscall.Kill(pid, syscall.SIGKILL) != nil {
 		t.Fatalf("no rank 1 to kill: %s", &text)
@@ -144,11 +145,15 @@ func TestKilledRankIsNamed(t *testing.T) {
 
 func TestBadFlagsAreSentences(t *testing.T) {
 	for args, want := range map[string]string{
-		"-b 8X": "want a number of bytes up to 64G", "-b 65G": "up to 64G", "-n 0": "want a whole number from 1", "-f 1": "from 2",
+		"-b 8X": "want a number of bytes up to 64G", "-b 65G": "up to 64G", "-n 0": "want a whole number from 1", "-f 0": "from 1",
 		"-b 9 -e 8": "the sweep would be empty", "-d fp7": "no such element type", "-o xor": "no such reduction",
-		"--ranks 65": "from 1 to 64", "-c 2": "from 0 to 1", "-q": "unknown shorthand flag", "more": "unknown command",
-		"--lib /nowhere/libnccl.so.2 --threads": "cannot load the library",
+		"--ranks 513": "from 0 to 512", "-c -1": "from 0 to 1000", "-q": "no flag -q: see hccl perf all_reduce --help", "more": "unknown command",
+		"--size 9": "no flag --size", "-G 1": "no CUDA graphs", "--ranks 3 -t 2": "cannot be divided", "-d f8e5m2 --ranks 33": "not exact",
+		"--lib /nowhere/libnccl.so.2 --threads": "cannot load the library", "-J /nowhere/x.json --threads": "-J: open /nowhere/x.json",
 	} {
+		if lib := library(t); !strings.Contains(args, "--lib") {
+			args += " --lib " + lib
+		}
 		_, text, status := hccl(t, append([]string{"perf", "all_reduce"}, strings.Fields(args)...)...)
 		if status != 1 || !strings.Contains(text, want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: status %d, %q, want %q", args, status, text, want)

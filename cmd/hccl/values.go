@@ -17,6 +17,7 @@ type elementType struct {
 	name  string // as nccl-tests name it
 	value int    // ncclDataType_t
 	size  int
+	exact int // whole numbers up to this one are exact, and results are kept below it
 	bits  func(x int) uint64
 }
 
@@ -25,40 +26,67 @@ func float32b(x int) uint64 { return uint64(math.Float32bits(float32(x))) }
 func float64b(x int) uint64 { return math.Float64bits(float64(x)) }
 func bfloat(x int) uint64   { return float32b(x) >> 16 } // exact: the numbers have few digits
 
-// half is exact for whole numbers up to 2048.
-func half(x int) uint64 {
-	b := math.Float32bits(float32(x))
-	if x == 0 {
-		return 0
+// narrow writes whole numbers in a float with few digits: exact where they have no more than it has.
+func narrow(bias, digits int) func(int) uint64 {
+	return func(x int) uint64 {
+		if x == 0 {
+			return 0
+		}
+		b := math.Float32bits(float32(x))
+		exponent := int(b>>23&0xff) - 127 + bias
+		return uint64(exponent)<<digits | uint64(b>>(23-digits))&(1<<digits-1)
 	}
-	exponent := int(b>>23&0xff) - 127 + 15
-	return uint64(b>>31<<15 | uint32(exponent)<<10 | b>>13&0x3ff)
 }
 
 var elementTypes = []elementType{
-	{"int8", 0, 1, integer}, {"uint8", 1, 1, integer}, {"int32", 2, 4, integer}, {"uint32", 3, 4, integer},
-	{"int64", 4, 8, integer}, {"uint64", 5, 8, integer}, {"half", 6, 2, half}, {"float", 7, 4, float32b},
-	{"double", 8, 8, float64b}, {"bfloat16", 9, 2, bfloat},
+	{"int8", 0, 1, 256, integer}, {"uint8", 1, 1, 256, integer}, {"int32", 2, 4, 256, integer}, {"uint32", 3, 4, 256, integer},
+	{"int64", 4, 8, 256, integer}, {"uint64", 5, 8, 256, integer}, {"half", 6, 2, 256, narrow(15, 10)}, {"float", 7, 4, 256, float32b},
+	{"double", 8, 8, 256, float64b}, {"bfloat16", 9, 2, 256, bfloat}, {"f8e4m3", 10, 1, 8, narrow(7, 3)},
+	{"f8e5m2", 11, 1, 8, narrow(15, 2)},
 }
 
-// reduction is a reduction of the ABI: what a rank puts in at an index, and how two values join.
+// reduction is a reduction of the ABI: what a rank of n puts in at an index, and how two values join.
 type reduction struct {
 	name  string
 	value int // ncclRedOp_t
-	input func(rank, index, n int) int
+	input func(rank, index, n, exact int) int
 	join  func(a, b int) int
+	most  int // ranks for which results are exact in the 8-bit floats
 }
 
 var reductions = []reduction{
-	{"sum", 0, func(rank, i, _ int) int { return (3*rank + i) & 3 }, func(a, b int) int { return a + b }},
-	{"prod", 1, func(rank, i, _ int) int { return 1 + oneIf(rank%8 == i%8) }, func(a, b int) int { return a * b }},
-	{"max", 2, func(rank, i, _ int) int { return (13*rank + i) % 64 }, func(a, b int) int { return max(a, b) }},
-	{"min", 3, func(rank, i, _ int) int { return (13*rank + i) % 64 }, func(a, b int) int { return min(a, b) }},
-	{"avg", 4, balanced, func(a, b int) int { return a + b }},
+	{"sum", 0, sparse, func(a, b int) int { return a + b }, 32},
+	{"prod", 1, twos, func(a, b int) int { return a * b }, mostRanks},
+	{"max", 2, any64, func(a, b int) int { return max(a, b) }, mostRanks},
+	{"min", 3, any64, func(a, b int) int { return min(a, b) }, mostRanks},
+	{"avg", 4, balanced, func(a, b int) int { return a + b }, 8},
 }
 
+// sparse keeps a sum exact: with many ranks only one in `every` puts in something at an index, and each does at some.
+func sparse(rank, i, n, exact int) int {
+	every := 1
+	for 3*((n+every-1)/every) > exact {
+		every *= 2
+	}
+	if (rank+i)%every != 0 {
+		return 0
+	}
+	return (3*(rank/every) + i/every) & 3
+}
+
+// twos gives a product of at most 2^8.
+func twos(rank, i, n, _ int) int {
+	every := 8
+	for (n+every-1)/every > 8 {
+		every *= 2
+	}
+	return 1 + oneIf(rank%every == i%every)
+}
+
+func any64(rank, i, _, exact int) int { return (13*rank + i) % min(64, exact) }
+
 // moved is the input of operations that only move: ranks and places differ.
-var moved = reduction{"none", 0, func(rank, i, _ int) int { return (13*rank + i) % 64 }, nil}
+var moved = reduction{name: "none", input: any64, most: mostRanks}
 
 func oneIf(b bool) int {
 	if b {
@@ -68,8 +96,11 @@ func oneIf(b bool) int {
 }
 
 // balanced goes up for one rank of a pair and down for the other, so that the mean is whole.
-func balanced(rank, i, n int) int {
+func balanced(rank, i, n, exact int) int {
 	base := 1 + (i & 3)
+	if exact < 256 {
+		base = 1
+	}
 	switch {
 	case rank == n-1 && n%2 == 1: // no partner
 		return base
@@ -85,22 +116,22 @@ type pattern []byte
 // partShift sets the parts of a buffer apart.
 const partShift = 5
 
-func (j *job) sent(rank, part int) pattern {
-	return j.typ.pattern(func(i int) int { return j.red.input(rank, i+partShift*part, j.ranks) })
+func (s *subject) sent(rank, part int) pattern {
+	return s.typ.pattern(func(i int) int { return s.red.input(rank, i+partShift*part, s.ranks, s.typ.exact) })
 }
 
-func (j *job) expected(o origin) pattern {
+func (s *subject) expected(o origin) pattern {
 	if !o.sum {
-		return j.sent(o.rank, o.part)
+		return s.sent(o.rank, o.part)
 	}
-	return j.typ.pattern(func(i int) int {
+	return s.typ.pattern(func(i int) int {
 		i += partShift * o.part
-		acc := j.red.input(0, i, j.ranks)
-		for r := 1; r < j.ranks; r++ {
-			acc = j.red.join(acc, j.red.input(r, i, j.ranks))
+		acc := s.red.input(0, i, s.ranks, s.typ.exact)
+		for r := 1; r < s.ranks; r++ {
+			acc = s.red.join(acc, s.red.input(r, i, s.ranks, s.typ.exact))
 		}
-		if j.red.name == "avg" {
-			acc /= j.ranks
+		if s.red.name == "avg" {
+			acc /= s.ranks
 		}
 		return acc
 	})
