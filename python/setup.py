@@ -1,8 +1,8 @@
 """Copies the shared objects of a built tree into the package, as hccl/lib. There is nothing to compile.
-
-They are looked for in HCCL_LIB, else in build/lib of the checkout. Without them the package is installed all the same, and finds the
-library when it is used: by HCCL_LIB or as libhccl_compat.so of the system; hccl.lib.path() says which.
+ They are looked for in HCCL_LIB, else in build/lib of the checkout. Without them the package is installed all the same, and finds
+the library when it is used: by HCCL_LIB or as libhccl_compat.so of the system; hccl.lib.path() says which.
 """
+
 import os
 import shutil
 
@@ -29,8 +29,10 @@ class Build(build_py):
         into = os.path.join(self.build_lib, "hccl", "lib")
         shutil.rmtree(into, ignore_errors=True)  # of an earlier build
         if not BUILT:
-            self.warn(f"{os.path.normpath(FROM)} does not hold {' and '.join(FILES)}: the package is installed without the library. Run make "
-                      "and install again, or set HCCL_LIB when the package is used")
+            self.warn(
+                f"{os.path.normpath(FROM)} does not hold {' and '.join(FILES)}: the package is installed without the library. "
+                "Run make and install again, or set HCCL_LIB when the package is used"
+            )
             return
         os.makedirs(into)
         for name in FILES:

@@ -1,8 +1,8 @@
 """Where the bytes of an argument are: anything with the buffer protocol, numpy arrays, torch CPU tensors. Nothing is copied.
-
-A View keeps what it shows alive, and a bytearray from being resized, for as long as it lives itself: during a call, or until the end
-of a group. What cannot be used is refused here, by a sentence, before the library is called.
+ A View keeps what it shows alive, and a bytearray from being resized, for as long as it lives itself: during a call, or until the
+end of a group. What cannot be used is refused here, by a sentence, before the library is called.
 """
+
 from __future__ import annotations
 
 import ctypes as c
@@ -46,9 +46,19 @@ class View:
 class _PyBuffer(c.Structure):
     """Py_buffer of CPython's stable interface."""
 
-    _fields_ = [("buf", c.c_void_p), ("obj", c.c_void_p), ("len", c.c_ssize_t), ("itemsize", c.c_ssize_t), ("readonly", c.c_int),
-                ("ndim", c.c_int), ("format", c.c_char_p), ("shape", c.c_void_p), ("strides", c.c_void_p), ("suboffsets", c.c_void_p),
-                ("internal", c.c_void_p)]
+    _fields_ = [
+        ("buf", c.c_void_p),
+        ("obj", c.c_void_p),
+        ("len", c.c_ssize_t),
+        ("itemsize", c.c_ssize_t),
+        ("readonly", c.c_int),
+        ("ndim", c.c_int),
+        ("format", c.c_char_p),
+        ("shape", c.c_void_p),
+        ("strides", c.c_void_p),
+        ("suboffsets", c.c_void_p),
+        ("internal", c.c_void_p),
+    ]
 
 
 _ND_FORMAT = 0x8 | 0x4  # without PyBUF_STRIDES, so that memory with gaps is refused
@@ -75,8 +85,10 @@ def _from_buffer(thing: Any, what: str, writes: bool) -> View:
     try:
         held = _Export(thing)
     except TypeError:
-        raise TypeError(f"{what} is of type {type(thing).__name__}: give a numpy array, a torch CPU tensor or anything with the buffer "
-                        "protocol, such as array.array or bytearray") from None
+        raise TypeError(
+            f"{what} is of type {type(thing).__name__}: give a numpy array, a torch CPU tensor or anything with the buffer "
+            "protocol, such as array.array or bytearray"
+        ) from None
     except (BufferError, ValueError) as e:
         raise ValueError(f"{what} cannot be used where it lies ({e}): make a contiguous copy first") from None
     info = held.info
@@ -92,7 +104,9 @@ _numpy_elements: dict[Any, Element] = {}
 def _from_numpy(thing: Any, what: str, writes: bool) -> View:
     flags = thing.flags
     if not flags.c_contiguous:
-        raise ValueError(f"{what} is not contiguous (shape {thing.shape}, strides {thing.strides}): use numpy.ascontiguousarray")
+        raise ValueError(
+            f"{what} is not contiguous (shape {thing.shape}, strides {thing.strides}): use numpy.ascontiguousarray"
+        )
     if writes and not flags.writeable:
         raise ValueError(f"{what} is read-only, but the result would be written there")
     dtype = thing.dtype
@@ -109,7 +123,9 @@ def _from_torch(thing: Any, what: str, writes: bool) -> View:
     if thing.device.type != "cpu":
         raise ValueError(f"{what} lies on device {thing.device}: only CPU tensors can be used so far, see Tensor.cpu()")
     if str(thing.layout) != "torch.strided" or not thing.is_contiguous():
-        raise ValueError(f"{what} is not contiguous (shape {tuple(thing.shape)}, layout {thing.layout}): use Tensor.contiguous()")
+        raise ValueError(
+            f"{what} is not contiguous (shape {tuple(thing.shape)}, layout {thing.layout}): use Tensor.contiguous()"
+        )
     if thing.is_neg() or thing.is_conj():
         raise ValueError(f"{what} is a negated or conjugated view: use Tensor.resolve_neg() or Tensor.resolve_conj()")
     element = _torch_elements.get(thing.dtype)

@@ -1,4 +1,5 @@
 """How a communicator is made."""
+
 from __future__ import annotations
 
 import ctypes as c
@@ -8,24 +9,47 @@ _UNSET = -(2**31)
 _MAGIC, _VERSION = 0xCAFEBEEF, 23203
 
 _TEXTS = ("netName", "commName")
-_MEMBERS = ("blocking", "cgaClusterSize", "minCTAs", "maxCTAs", "netName", "splitShare", "trafficClass", "commName", "collnetEnable",
-            "CTAPolicy", "shrinkShare", "nvlsCTAs", "nChannelsPerNetPeer", "nvlinkCentricSched", "graphUsageMode", "numRmaCtx",
-            "maxP2pPeers", "graphStreamOrdering", "launchOrderImplicit", "numRmaSig", "rmaEagerInit", "hostCftMode", "nvlsHostMode")
+_MEMBERS = (
+    "blocking",
+    "cgaClusterSize",
+    "minCTAs",
+    "maxCTAs",
+    "netName",
+    "splitShare",
+    "trafficClass",
+    "commName",
+    "collnetEnable",
+    "CTAPolicy",
+    "shrinkShare",
+    "nvlsCTAs",
+    "nChannelsPerNetPeer",
+    "nvlinkCentricSched",
+    "graphUsageMode",
+    "numRmaCtx",
+    "maxP2pPeers",
+    "graphStreamOrdering",
+    "launchOrderImplicit",
+    "numRmaSig",
+    "rmaEagerInit",
+    "hostCftMode",
+    "nvlsHostMode",
+)
 
 
 class Struct(c.Structure):
     """ncclConfig_t of 2.32.3."""
 
     _fields_ = [("size", c.c_size_t), ("magic", c.c_uint), ("version", c.c_uint)] + [
-        (name, c.c_char_p if name in _TEXTS else c.c_int) for name in _MEMBERS]
+        (name, c.c_char_p if name in _TEXTS else c.c_int) for name in _MEMBERS
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     """What can be asked of a communicator when it is made; None leaves it to the library.
 
-    name: appears in the log. min_channels, max_channels: how many parts of an operation run beside each other. blocking=False: making
-    it and its operations only begin when they are called; Communicator.wait ends them.
+    name: appears in the log. min_channels, max_channels: how many parts of an operation run beside each other. blocking=False:
+    making it and its operations only begin when they are called; Communicator.wait ends them.
     """
 
     name: str | None = None

@@ -1,8 +1,8 @@
 """Element types: what the library computes with, and what it can only move.
-
-A type that the library does not have (int16, complex64, a struct) travels as bytes in operations that move data, and is refused in
-those that compute. bool travels as uint8; its minimum is `and`, its maximum `or`.
+ A type that the library does not have (int16, complex64, a struct) travels as bytes in operations that move data, and is refused
+in those that compute. bool travels as uint8; its minimum is `and`, its maximum `or`.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -21,8 +21,20 @@ class Element:
     computes: bool = True
 
 
-_TABLE = (("int8", 0, 1), ("uint8", 1, 1), ("int32", 2, 4), ("uint32", 3, 4), ("int64", 4, 8), ("uint64", 5, 8), ("float16", 6, 2),
-          ("float32", 7, 4), ("float64", 8, 8), ("bfloat16", 9, 2), ("float8_e4m3fn", 10, 1), ("float8_e5m2", 11, 1))
+_TABLE = (
+    ("int8", 0, 1),
+    ("uint8", 1, 1),
+    ("int32", 2, 4),
+    ("uint32", 3, 4),
+    ("int64", 4, 8),
+    ("uint64", 5, 8),
+    ("float16", 6, 2),
+    ("float32", 7, 4),
+    ("float64", 8, 8),
+    ("bfloat16", 9, 2),
+    ("float8_e4m3fn", 10, 1),
+    ("float8_e5m2", 11, 1),
+)
 ELEMENTS = {name: Element(name, number, 1, size) for name, number, size in _TABLE}
 ELEMENTS["bool"] = Element("bool", 1, 1, 1)
 
@@ -43,7 +55,9 @@ def of_format(what: str, text: str, size: int) -> Element:
         name = f"{_KINDS[code]}{8 * size}"
         return ELEMENTS.get(name) or moved(name, size)
     if code[:1] in ("<", ">", "!") and code[1:] in _KINDS:
-        raise TypeError(f"{what} has elements of format {text!r}, which have the other byte order: convert them to the machine's own")
+        raise TypeError(
+            f"{what} has elements of format {text!r}, which have the other byte order: convert them to the machine's own"
+        )
     if "O" in code:
         raise TypeError(f"{what} has Python objects as elements: only numbers and bytes can travel")
     return moved(f"format {text!r}", size)
@@ -54,7 +68,10 @@ def of_numpy(what: str, dtype: Any) -> Element:
     if dtype.hasobject:
         raise TypeError(f"{what} has Python objects as elements: only numbers and bytes can travel")
     if not dtype.isnative:
-        raise TypeError(f"{what} has elements of type {dtype.str!r}, which have the other byte order: convert them by astype(dtype.newbyteorder('='))")
+        raise TypeError(
+            f"{what} has elements of type {dtype.str!r}, which have the other byte order: convert them by "
+            "astype(dtype.newbyteorder('='))"
+        )
     return ELEMENTS.get(dtype.name) or moved(dtype.name, dtype.itemsize)
 
 
@@ -66,7 +83,11 @@ def of_torch(dtype: Any) -> Element:
 
 def named(what: Any) -> Element:
     """The type that a person names: "float32", a numpy dtype or scalar class, a torch dtype."""
-    name = what if isinstance(what, str) else getattr(what, "name", None) or getattr(what, "__name__", None) or str(what).rpartition(".")[2]
+    name = (
+        what
+        if isinstance(what, str)
+        else getattr(what, "name", None) or getattr(what, "__name__", None) or str(what).rpartition(".")[2]
+    )
     found = ELEMENTS.get(name)
     if found is None:
         raise TypeError(f"{what!r} is no type of elements that can be computed with: choose one of {', '.join(ELEMENTS)}")
@@ -74,7 +95,17 @@ def named(what: Any) -> Element:
 
 
 _BITS = {"bfloat16": (8, 7), "float8_e4m3fn": (4, 3), "float8_e5m2": (5, 2)}  # of the exponent and of the mantissa
-_PACK = {"int8": "b", "uint8": "B", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d"}
+_PACK = {
+    "int8": "b",
+    "uint8": "B",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+}
 
 
 def pack(element: Element, value: float) -> bytes:
@@ -96,7 +127,11 @@ def pack(element: Element, value: float) -> bytes:
 def _pack_small(element: Element, value: float) -> bytes:
     """The nearest of all values of a small float, by halving the range of its positive codes; a tie goes to the even code."""
     exponent, mantissa = _BITS[element.name]
-    bias, low, high = (1 << exponent - 1) - 1, 0, ((1 << exponent + mantissa) - (1 if element.name == "float8_e4m3fn" else 1 << mantissa)) - 1
+    bias, low, high = (
+        (1 << exponent - 1) - 1,
+        0,
+        ((1 << exponent + mantissa) - (1 if element.name == "float8_e4m3fn" else 1 << mantissa)) - 1,
+    )
 
     def decode(code: int) -> float:
         e, m = code >> mantissa, code & (1 << mantissa) - 1

@@ -3,10 +3,10 @@
     with hccl.group():
         comm.send(a, peer=1)
         comm.recv(b, peer=1)
-
-The calls are carried out together at the end of the outermost group; until then their buffers are kept alive. A group that is left by
-an exception is dropped: nothing of it is done. Groups belong to the thread, as in NCCL.
+ The calls are carried out together at the end of the outermost group; until then their buffers are kept alive. A group that is
+left by an exception is dropped: nothing of it is done. Groups belong to the thread, as in NCCL.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +17,7 @@ from . import interrupt, lib
 from .results import Result, error
 
 if TYPE_CHECKING:
-    from .communicator import Communicator
+    from .membership import Membership
 
 
 class Group:
@@ -25,10 +25,10 @@ class Group:
 
     def __init__(self) -> None:
         self.depth = 0
-        self.comms: dict[int, Communicator] = {}  # by id(): those that the group's calls are on
+        self.comms: dict[int, Membership] = {}  # by id(): those that the group's calls are on
         self.held: list[object] = []
 
-    def add(self, comm: Communicator, *held: object) -> None:
+    def add(self, comm: Membership, *held: object) -> None:
         self.comms[id(comm)] = comm
         self.held.extend(held)
 
@@ -78,4 +78,6 @@ def _finish(mine: Group) -> None:
         for comm in comms:
             comm.hold(*mine.held)
     elif result:
+        for comm in comms:
+            comm.told()
         raise error("ncclGroupEnd", result, lib.text(result))

@@ -10,6 +10,7 @@
 Loading starts nothing: a process may import this package, make ids and fork, and make communicators in the children.
 ctypes.CDLL gives up the interpreter's lock during each call.
 """
+
 from __future__ import annotations
 
 import ctypes as c
@@ -41,7 +42,9 @@ def path() -> str:
         found = os.path.join(named, FILE) if os.path.isdir(named) else named
         if os.path.isfile(found):
             return os.path.abspath(found)
-        raise LibraryError(f"HCCL_LIB is {named}, and there is no {FILE}: name the folder that holds it, such as build/lib of a built tree")
+        raise LibraryError(
+            f"HCCL_LIB is {named}, and there is no {FILE}: name the folder that holds it, such as build/lib of a built tree"
+        )
     beside = [os.path.join(_HERE, "lib", FILE), os.path.join(_HERE, "..", "..", "build", "lib", FILE)]
     for found in beside + [os.path.join(folder, _ALIAS) for folder in _folders()]:
         if os.path.isfile(found):
@@ -50,8 +53,11 @@ def path() -> str:
     if cached is not None:
         return cached
     raise LibraryError(
-        "the HCCL library is not there: looked for " + ", ".join(os.path.normpath(p) for p in beside) + f", and for {_ALIAS} in the "
-        "system's folders. Run make in the checkout and install again, or set HCCL_LIB to the folder that holds " + FILE)
+        "the HCCL library is not there: looked for "
+        + ", ".join(os.path.normpath(p) for p in beside)
+        + f", and for {_ALIAS} in the "
+        "system's folders. Run make in the checkout and install again, or set HCCL_LIB to the folder that holds " + FILE
+    )
 
 
 def _folders() -> Iterator[str]:
@@ -63,7 +69,9 @@ def _cached() -> str | None:
     """What the loader's cache says; ldconfig may be missing, as in small containers."""
     for tool in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         try:
-            said = subprocess.run([tool, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+            said = subprocess.run(
+                [tool, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+            ).stdout
         except OSError:
             continue
         found = re.search(rf"^\s*{re.escape(_ALIAS)} .*=> (.+)$", said, re.M)
@@ -74,19 +82,38 @@ def _cached() -> str | None:
 _p, _i, _z, _id = c.c_void_p, c.c_int, c.c_size_t, UniqueId
 _TYPE, _OP, _ROOT, _PEER, _COMM, _STREAM = _i, _i, _i, _i, _p, _p
 _SIGNATURES: dict[str, list[type]] = {
-    "ncclGetVersion": [_p], "ncclGetUniqueId": [_p],
-    "ncclCommInitRankConfig": [_p, _i, _id, _i, _p], "ncclCommInitAll": [_p, _i, _p],
-    "ncclCommSplit": [_COMM, _i, _i, _p, _p], "ncclCommFinalize": [_COMM], "ncclCommDestroy": [_COMM], "ncclCommAbort": [_COMM],
-    "ncclCommGetAsyncError": [_COMM, _p], "ncclCommCount": [_COMM, _p], "ncclCommUserRank": [_COMM, _p],
-    "ncclMemAlloc": [_p, _z], "ncclMemFree": [_p], "ncclCommRegister": [_COMM, _p, _z, _p], "ncclCommDeregister": [_COMM, _p],
-    "ncclRedOpCreatePreMulSum": [_p, _p, _TYPE, _i, _COMM], "ncclRedOpDestroy": [_OP, _COMM],
-    "ncclAllReduce": [_p, _p, _z, _TYPE, _OP, _COMM, _STREAM], "ncclReduce": [_p, _p, _z, _TYPE, _OP, _ROOT, _COMM, _STREAM],
-    "ncclBroadcast": [_p, _p, _z, _TYPE, _ROOT, _COMM, _STREAM], "ncclAllGather": [_p, _p, _z, _TYPE, _COMM, _STREAM],
-    "ncclReduceScatter": [_p, _p, _z, _TYPE, _OP, _COMM, _STREAM], "ncclGather": [_p, _p, _z, _TYPE, _ROOT, _COMM, _STREAM],
-    "ncclScatter": [_p, _p, _z, _TYPE, _ROOT, _COMM, _STREAM], "ncclAlltoAll": [_p, _p, _z, _TYPE, _COMM, _STREAM],
-    "ncclSend": [_p, _z, _TYPE, _PEER, _COMM, _STREAM], "ncclRecv": [_p, _z, _TYPE, _PEER, _COMM, _STREAM],
-    "ncclGroupStart": [], "ncclGroupEnd": [], "ncclGroupSimulateEnd": [_p],
-    "hcclAllGatherV": [_p, _p, _p, _p, _TYPE, _COMM, _STREAM], "hcclReduceScatterV": [_p, _p, _p, _p, _TYPE, _OP, _COMM, _STREAM],
+    "ncclGetVersion": [_p],
+    "ncclGetUniqueId": [_p],
+    "ncclCommInitRankConfig": [_p, _i, _id, _i, _p],
+    "ncclCommInitAll": [_p, _i, _p],
+    "ncclCommSplit": [_COMM, _i, _i, _p, _p],
+    "ncclCommFinalize": [_COMM],
+    "ncclCommDestroy": [_COMM],
+    "ncclCommAbort": [_COMM],
+    "ncclCommGetAsyncError": [_COMM, _p],
+    "ncclCommCount": [_COMM, _p],
+    "ncclCommUserRank": [_COMM, _p],
+    "ncclMemAlloc": [_p, _z],
+    "ncclMemFree": [_p],
+    "ncclCommRegister": [_COMM, _p, _z, _p],
+    "ncclCommDeregister": [_COMM, _p],
+    "ncclRedOpCreatePreMulSum": [_p, _p, _TYPE, _i, _COMM],
+    "ncclRedOpDestroy": [_OP, _COMM],
+    "ncclAllReduce": [_p, _p, _z, _TYPE, _OP, _COMM, _STREAM],
+    "ncclReduce": [_p, _p, _z, _TYPE, _OP, _ROOT, _COMM, _STREAM],
+    "ncclBroadcast": [_p, _p, _z, _TYPE, _ROOT, _COMM, _STREAM],
+    "ncclAllGather": [_p, _p, _z, _TYPE, _COMM, _STREAM],
+    "ncclReduceScatter": [_p, _p, _z, _TYPE, _OP, _COMM, _STREAM],
+    "ncclGather": [_p, _p, _z, _TYPE, _ROOT, _COMM, _STREAM],
+    "ncclScatter": [_p, _p, _z, _TYPE, _ROOT, _COMM, _STREAM],
+    "ncclAlltoAll": [_p, _p, _z, _TYPE, _COMM, _STREAM],
+    "ncclSend": [_p, _z, _TYPE, _PEER, _COMM, _STREAM],
+    "ncclRecv": [_p, _z, _TYPE, _PEER, _COMM, _STREAM],
+    "ncclGroupStart": [],
+    "ncclGroupEnd": [],
+    "ncclGroupSimulateEnd": [_p],
+    "hcclAllGatherV": [_p, _p, _p, _p, _TYPE, _COMM, _STREAM],
+    "hcclReduceScatterV": [_p, _p, _p, _p, _TYPE, _OP, _COMM, _STREAM],
     "hcclAlltoAllV": [_p, _p, _p, _p, _p, _p, _TYPE, _COMM, _STREAM],
 }
 
@@ -105,7 +132,9 @@ def load() -> c.CDLL:
     except OSError as e:
         raise LibraryError(f"{found} cannot be loaded: {e}") from e
     except AttributeError as e:
-        raise LibraryError(f"{found} is not this version of HCCL ({e}): set HCCL_LIB to the folder of the one that belongs here") from e
+        raise LibraryError(
+            f"{found} is not this version of HCCL ({e}): set HCCL_LIB to the folder of the one that belongs here"
+        ) from e
     return made
 
 

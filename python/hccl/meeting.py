@@ -1,7 +1,8 @@
 """How ranks come by one id: from a launcher's variables, through a file, or through a store.
-
-Rank 0 makes the id and passes it on; the others wait for it. Ranks that then do not come are the library's business, which names them.
+ Rank 0 makes the id and passes it on; the others wait for it. Ranks that then do not come are the library's business, which names
+them.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -42,7 +43,9 @@ def _meeting(place: str, rank: int, size: int) -> int:
 
 def _check(rank: int, size: int) -> None:
     if size < 1 or not 0 <= rank < size:
-        raise ValueError(f"rank {rank} is none of {size} ranks (0 to {size - 1})" if size > 0 else f"size {size} is not positive")
+        raise ValueError(
+            f"rank {rank} is none of {size} ranks (0 to {size - 1})" if size > 0 else f"size {size} is not positive"
+        )
 
 
 def from_store(cls: type[Communicator], store: Store, rank: int, size: int, config: Config | None, name: str) -> Communicator:
@@ -53,7 +56,12 @@ def from_store(cls: type[Communicator], store: Store, rank: int, size: int, conf
         store.set(key, f"{size} {unique_id.hex()}")
         return cls(0, size, unique_id, config)
     said = store.get(key)
-    return cls(rank, size, _parse(said.encode() if isinstance(said, str) else bytes(said), rank, size, f"key {key!r} of the store"), config)
+    return cls(
+        rank,
+        size,
+        _parse(said.encode() if isinstance(said, str) else bytes(said), rank, size, f"key {key!r} of the store"),
+        config,
+    )
 
 
 def _parse(said: bytes, rank: int, size: int, where: str) -> bytes:
@@ -63,11 +71,15 @@ def _parse(said: bytes, rank: int, size: int, where: str) -> bytes:
     except ValueError:
         raise MeetingError(f"rank {rank}: {where} holds no id: somebody else uses the same name") from None
     if ranks != size:
-        raise MeetingError(f"rank {rank} was started as one of {size} ranks, rank 0 as one of {ranks}: start all with the same size")
+        raise MeetingError(
+            f"rank {rank} was started as one of {size} ranks, rank 0 as one of {ranks}: start all with the same size"
+        )
     return unique_id
 
 
-def from_tcp(cls: type[Communicator], host: str, port: int, rank: int, size: int, config: Config | None, timeout: float) -> Communicator:
+def from_tcp(
+    cls: type[Communicator], host: str, port: int, rank: int, size: int, config: Config | None, timeout: float
+) -> Communicator:
     _check(rank, size)
     with contextlib.ExitStack() as undo:
         store = TCPStore(host, port, serve=rank == 0, timeout=timeout)
@@ -93,9 +105,13 @@ def from_file(cls: type[Communicator], path: str, rank: int, size: int, config: 
 def _write(path: str, said: bytes, undo: contextlib.ExitStack) -> None:
     """Puts the file there in one piece, and holds a lock on it: a file without one is left over from a job that died."""
     try:
-        into = undo.enter_context(tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.path.basename(path) + ".", delete=False))
+        into = undo.enter_context(
+            tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.path.basename(path) + ".", delete=False)
+        )
     except OSError as e:
-        raise MeetingError(f"rank 0 cannot write the id beside {path}: {e.strerror}; name a file in a folder that all ranks share") from e
+        raise MeetingError(
+            f"rank 0 cannot write the id beside {path}: {e.strerror}; name a file in a folder that all ranks share"
+        ) from e
     undo.callback(_remove, into.name)
     fcntl.flock(into, fcntl.LOCK_EX)
     into.write(said)
@@ -122,7 +138,9 @@ def _read(path: str, rank: int, timeout: float) -> bytes:
         except OSError as e:
             why = e.strerror or str(e)
         if time.monotonic() >= until:
-            raise MeetingError(f"rank {rank} waited {timeout:g} s for the id in file {path} ({why}): is rank 0 running, with the same path?")
+            raise MeetingError(
+                f"rank {rank} waited {timeout:g} s for the id in file {path} ({why}): is rank 0 running, with the same path?"
+            )
         time.sleep(0.01)
 
 
@@ -146,7 +164,13 @@ class Launcher(NamedTuple):
 
 LAUNCHERS = (
     Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", ()),
-    Launcher("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")),
+    Launcher(
+        "Open MPI",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"),
+    ),
     Launcher("MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", ()),
     Launcher("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS", ("SLURM_JOB_ID", "SLURM_STEP_ID")),
 )
@@ -156,16 +180,21 @@ def from_environment(cls: type[Communicator], config: Config | None, timeout: fl
     env = os.environ
     launcher = next((each for each in LAUNCHERS if each.rank in env and each.size in env), None)
     if launcher is None:
-        raise MeetingError("no launcher's variables are set (" + ", ".join(f"{each.rank} and {each.size} of {each.name}" for each in LAUNCHERS) +
-                           "): start the program by one of them, or make the communicator from a file, a store or an id")
+        raise MeetingError(
+            "no launcher's variables are set ("
+            + ", ".join(f"{each.rank} and {each.size} of {each.name}" for each in LAUNCHERS)
+            + "): start the program by one of them, or make the communicator from a file, a store or an id"
+        )
     rank, size = _number(env, launcher.rank), _number(env, launcher.size)
     if env.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         return _from_agent(cls, env, rank, size, config, timeout)
     if "MASTER_ADDR" in env and "MASTER_PORT" in env:
         return from_tcp(cls, env["MASTER_ADDR"], _number(env, "MASTER_PORT"), rank, size, config, timeout)
     if not _one_host(env, launcher, size):
-        raise MeetingError(f"rank {rank} of {launcher.name} does not know where rank 0 is: set MASTER_ADDR to its host and MASTER_PORT to a free "
-                           "port there, the same for all ranks")
+        raise MeetingError(
+            f"rank {rank} of {launcher.name} does not know where rank 0 is: set MASTER_ADDR to its host and MASTER_PORT to a "
+            "free port there, the same for all ranks"
+        )
     return from_file(cls, _job_file(env, launcher, rank, size), rank, size, config, timeout)
 
 
@@ -176,11 +205,14 @@ def _number(env: Mapping[str, str], name: str) -> int:
         raise MeetingError(f"{name} is {env[name]!r}, which is no number") from None
 
 
-def _from_agent(cls: type[Communicator], env: Mapping[str, str], rank: int, size: int, config: Config | None, timeout: float) -> Communicator:
+def _from_agent(
+    cls: type[Communicator], env: Mapping[str, str], rank: int, size: int, config: Config | None, timeout: float
+) -> Communicator:
     """torchrun itself serves a store at the address, for this run and those after a restart."""
     from datetime import timedelta
 
     from torch.distributed import TCPStore as TorchStore  # type: ignore[import-not-found, unused-ignore]
+
     store = TorchStore(env["MASTER_ADDR"], _number(env, "MASTER_PORT"), is_master=False, timeout=timedelta(seconds=timeout))
     return from_store(cls, store, rank, size, config, f"hccl/attempt_{env.get('TORCHELASTIC_RESTART_COUNT', '0')}")
 
@@ -192,8 +224,8 @@ def _one_host(env: Mapping[str, str], launcher: Launcher, size: int) -> bool:
 
 
 def _job_file(env: Mapping[str, str], launcher: Launcher, rank: int, size: int) -> str:
-    """A path that the ranks of one job on one host have in common, and no other job has: by the job's name, or the launcher's process,
-    whose children they are."""
+    """A path that the ranks of one job on one host have in common, and no other job has: by the job's name, or the launcher's
+    process, whose children they are."""
     job = "-".join(env[name] for name in launcher.job if name in env) or f"parent{os.getppid()}"
     safe = "".join(ch if ch.isalnum() else "_" for ch in job)
     number = _meeting(f"job {job}", rank, size)

@@ -1,4 +1,5 @@
 """Memory that the library knows: allocated by it, or told to it."""
+
 from __future__ import annotations
 
 import ctypes as c
@@ -12,12 +13,12 @@ from . import buffers, lib
 from .buffers import Data
 
 if TYPE_CHECKING:
-    from .communicator import Communicator
+    from .membership import Membership
 
 
 def empty(size: int) -> memoryview:
-    """Memory of `size` bytes that ranks of one host read in place, where other memory is copied once more. It lives as long as what
-    refers to it: numpy.frombuffer(hccl.empty(n), numpy.float32) keeps it."""
+    """Memory of `size` bytes that ranks of one host read in place, where other memory is copied once more. It lives as long as
+    what refers to it: numpy.frombuffer(hccl.empty(n), numpy.float32) keeps it."""
     size = operator.index(size)
     if size < 1:
         raise ValueError(f"empty: {size} bytes: ask for at least one")
@@ -37,7 +38,7 @@ def _free(address: c.c_void_p, owner: int) -> None:
 class Registration:
     """A buffer that was registered by Communicator.register; `close`, or the end of a `with` block, ends it."""
 
-    def __init__(self, comm: Communicator, buffer: Data) -> None:
+    def __init__(self, comm: Membership, buffer: Data) -> None:
         self._comm, self._view = comm, buffers.view(buffer, "register: buffer")
         self._handle = c.c_void_p()
         comm.ask("ncclCommRegister", comm.handle, self._view.address, self._view.bytes, c.byref(self._handle))

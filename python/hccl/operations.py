@@ -1,8 +1,8 @@
 """The operations of a communicator: they check what they are given, then make one call of the library.
-
-Counts never need to be given: they follow from the buffers. Where `recv` may be left out, the result goes to `send`'s place. Every
-operation gives back the buffer that holds its result, or None on a rank that gets none.
+ Counts never need to be given: they follow from the buffers. Where `recv` may be left out, the result goes to `send`'s place.
+Every operation gives back the buffer that holds its result, or None on a rank that gets none.
 """
+
 from __future__ import annotations
 
 import enum
@@ -134,31 +134,58 @@ class Operations:
     # ---- Blocks of different sizes ----
 
     def all_gather_v(self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None) -> Data:
-        """As all_gather; rank p's block has counts[p] elements and stands at element displs[p] of `recv`, without gaps by default."""
+        """As all_gather; rank p's block has counts[p] elements and stands at element displs[p] of `recv`, without gaps by
+        default."""
         s, r = self._two("all_gather_v", send, recv)
         blocks = Blocks("all_gather_v: recv", self.size, r, counts, displs)
         blocks.own("all_gather_v: send", s, self.rank)
         self.run("hcclAllGatherV", s.address, r.address, blocks.counts, blocks.displs, s.element.number, held=(s, r, blocks))
         return recv
 
-    def reduce_scatter_v(self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None,
-                         op: Reduction = SUM) -> Data:
+    def reduce_scatter_v(
+        self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None, op: Reduction = SUM
+    ) -> Data:
         """As reduce_scatter; the block of `send` that is rank p's has counts[p] elements and stands at element displs[p]."""
         s, r = self._two("reduce_scatter_v", send, recv)
         number = self._op("reduce_scatter_v", op, s)
         blocks = Blocks("reduce_scatter_v: send", self.size, s, counts, displs)
         blocks.own("reduce_scatter_v: recv", r, self.rank)
-        self.run("hcclReduceScatterV", s.address, r.address, blocks.counts, blocks.displs, s.element.number, number, held=(s, r, blocks))
+        self.run(
+            "hcclReduceScatterV",
+            s.address,
+            r.address,
+            blocks.counts,
+            blocks.displs,
+            s.element.number,
+            number,
+            held=(s, r, blocks),
+        )
         return recv
 
-    def all_to_all_v(self, send: Data, send_counts: Sequence[int], recv: Data, recv_counts: Sequence[int],
-                     send_displs: Sequence[int] | None = None, recv_displs: Sequence[int] | None = None) -> Data:
+    def all_to_all_v(
+        self,
+        send: Data,
+        send_counts: Sequence[int],
+        recv: Data,
+        recv_counts: Sequence[int],
+        send_displs: Sequence[int] | None = None,
+        recv_displs: Sequence[int] | None = None,
+    ) -> Data:
         """As all_to_all, with a count and a place for each block of both buffers, in elements."""
         s, r = self._two("all_to_all_v", send, recv)
         out = Blocks("all_to_all_v: send", self.size, s, send_counts, send_displs)
         into = Blocks("all_to_all_v: recv", self.size, r, recv_counts, recv_displs)
-        self.run("hcclAlltoAllV", s.address, out.counts, out.displs, r.address, into.counts, into.displs, s.element.number,
-                 held=(s, r, out, into))
+        self.run(
+            "hcclAlltoAllV",
+            s.address,
+            out.counts,
+            out.displs,
+            r.address,
+            into.counts,
+            into.displs,
+            s.element.number,
+            held=(s, r, out, into),
+        )
         return recv
 
     # ---- Checks ----
@@ -166,7 +193,9 @@ class Operations:
     def _two(self, what: str, send: Data, recv: Data) -> tuple[View, View]:
         s, r = buffers.view(send, f"{what}: send"), buffers.view(recv, f"{what}: recv", writes=True)
         if s.element is not r.element and s.element != r.element:
-            raise TypeError(f"{what}: send has elements of type {s.element.name}, recv of type {r.element.name}: both must be of one type")
+            raise TypeError(
+                f"{what}: send has elements of type {s.element.name}, recv of type {r.element.name}: both must be of one type"
+            )
         return s, r
 
     def _pair(self, what: str, send: Data, recv: Data | None, sends: int, recvs: int) -> tuple[View, View, Data]:
@@ -176,8 +205,10 @@ class Operations:
             return s, s, send
         s, r = self._two(what, send, recv)
         if s.count * recvs != r.count * sends or s.count % sends:
-            raise ValueError(f"{what}: {_blocks('send', s, sends)} and {_blocks('recv', r, recvs)} do not fit each other"
-                             f" among {self.size} ranks")
+            raise ValueError(
+                f"{what}: {_blocks('send', s, sends)} and {_blocks('recv', r, recvs)} do not fit each other"
+                f" among {self.size} ranks"
+            )
         return s, r, recv
 
     def _needed(self, what: str, name: str, given: Data | None) -> Data:
@@ -196,7 +227,9 @@ class Operations:
             raise TypeError(f"{what}: elements of type {view.element.name} can be moved, but not computed with")
         if isinstance(op, Op):
             if view.element.name == "bool" and op in (SUM, AVG):
-                raise TypeError(f"{what}: {op.name} of bool makes no sense: take MAX for or, MIN for and, or another type of elements")
+                raise TypeError(
+                    f"{what}: {op.name} of bool makes no sense: take MAX for or, MIN for and, or another type of elements"
+                )
             return int(op)
         number = getattr(op, "number_for", None)
         if number is None:
@@ -207,4 +240,3 @@ class Operations:
 def _blocks(name: str, view: View, blocks: int) -> str:
     said = f"{name} with {view.count} elements"
     return said if blocks == 1 else f"{said} in {blocks} blocks"
-

@@ -1,4 +1,5 @@
 """Sums that scale each rank's input by a factor of its own."""
+
 from __future__ import annotations
 
 import ctypes as c
@@ -9,19 +10,26 @@ from . import elements, lib
 from .results import error
 
 if TYPE_CHECKING:
-    from .communicator import Communicator
+    from .membership import Membership
 
 _AT_ONCE = 1  # ncclScalarHostImmediate: the factor is read when the reduction is made
 
 
 class ScaledSum:
-    """A reduction made by Communicator.scaled_sum: each rank's input times that rank's factor, summed. For one communicator and one
-    type of elements; `close`, or the end of a `with` block, gives it back."""
+    """A reduction made by Communicator.scaled_sum: each rank's input times that rank's factor, summed. For one communicator and
+    one type of elements; `close`, or the end of a `with` block, gives it back."""
 
-    def __init__(self, comm: Communicator, factor: float, element: Any) -> None:
+    def __init__(self, comm: Membership, factor: float, element: Any) -> None:
         self._comm, self._element = comm, elements.named(element)
         made = c.c_int()
-        comm.ask("ncclRedOpCreatePreMulSum", c.byref(made), elements.pack(self._element, factor), self._element.number, _AT_ONCE, comm.handle)
+        comm.ask(
+            "ncclRedOpCreatePreMulSum",
+            c.byref(made),
+            elements.pack(self._element, factor),
+            self._element.number,
+            _AT_ONCE,
+            comm.handle,
+        )
         self._number: int | None = made.value
 
     def number_for(self, what: str, comm: object, element: elements.Element) -> int:

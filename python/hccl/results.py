@@ -1,4 +1,5 @@
 """What a call of the library can end with, and the exceptions that tell it."""
+
 from __future__ import annotations
 
 import enum
@@ -28,6 +29,10 @@ class Error(RuntimeError):
         name = self.result.name if isinstance(self.result, Result) else str(result)
         # The library's texts often start with the name of the call.
         super().__init__(f"{text} [{name}]" if text.startswith(call) else f"{call}: {text} [{name}]")
+
+    def __reduce__(self) -> tuple[type[Error], tuple[str, int, str]]:
+        # For multiprocessing, which passes exceptions on by pickle.
+        return type(self), (self.call, int(self.result), self.text)
 
 
 class RemoteError(Error):

@@ -5,6 +5,7 @@
 
 Requests are not authenticated: serve at an address that strangers do not reach, as torch.distributed's store wants as well.
 """
+
 from __future__ import annotations
 
 import ipaddress
@@ -45,7 +46,9 @@ def _listen(host: str, port: int) -> socket.socket:
     if host == "localhost" or ipaddress.ip_address(address[0]).is_loopback and address[0] == host:
         return socket.create_server(address[:2], family=family, backlog=1024)
     both = socket.has_dualstack_ipv6()
-    return socket.create_server(("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both, backlog=1024)
+    return socket.create_server(
+        ("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both, backlog=1024
+    )
 
 
 class _Server:
@@ -118,12 +121,15 @@ class TCPStore:
             try:
                 self._server = _Server(host, port)
             except OSError as e:
-                raise MeetingError(f"the store cannot listen at {host} port {port}: {e.strerror or e}; choose an address of this host and a "
-                                   "free port") from e
+                raise MeetingError(
+                    f"the store cannot listen at {host} port {port}: {e.strerror or e}; choose an address of this host and a "
+                    "free port"
+                ) from e
         self.port = self._server.port if self._server is not None else port
 
-    def set(self, key: str, value: bytes) -> None:
-        self._ask(b"S" + _field(key.encode()) + _field(value), f"key {key!r} cannot be set")
+    def set(self, key: str, value: bytes | str) -> None:
+        data = value.encode() if isinstance(value, str) else value
+        self._ask(b"S" + _field(key.encode()) + _field(data), f"key {key!r} cannot be set")
 
     def get(self, key: str) -> bytes:
         return self._ask(b"G" + _field(key.encode()), f"key {key!r} did not come")
@@ -139,8 +145,10 @@ class TCPStore:
             except OSError as e:
                 last = e.strerror or str(e) or last
             if time.monotonic() >= until:
-                raise MeetingError(f"{failure} within {self.timeout:g} s from the store at {self.host} port {self.port} ({last}): is the "
-                                   "rank that serves it, usually rank 0, running?")
+                raise MeetingError(
+                    f"{failure} within {self.timeout:g} s from the store at {self.host} port {self.port} ({last}): is the "
+                    "rank that serves it, usually rank 0, running?"
+                )
             time.sleep(0.02)
 
     def _ask_once(self, request: bytes, until: float) -> bytes:

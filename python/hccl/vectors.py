@@ -1,4 +1,5 @@
 """Blocks of different sizes: the counts and places of the V operations, checked against their buffer."""
+
 from __future__ import annotations
 
 import ctypes as c
@@ -16,7 +17,9 @@ class Blocks:
         places = _numbers(what, "displs", size, displs) if displs is not None else [sum(self._counts[:k]) for k in range(size)]
         for rank, (place, count) in enumerate(zip(places, self._counts)):
             if place + count > view.count:
-                raise ValueError(f"{what} has {view.count} elements, but rank {rank}'s block of {count} would end at {place + count}")
+                raise ValueError(
+                    f"{what} has {view.count} elements, but rank {rank}'s block of {count} would end at {place + count}"
+                )
         width = view.element.width
         self.counts = (c.c_uint64 * size)(*(n * width for n in self._counts))
         self.displs = (c.c_uint64 * size)(*(n * width for n in places))
@@ -24,7 +27,9 @@ class Blocks:
     def own(self, what: str, view: View, rank: int) -> None:
         """Refuses a buffer for this rank's own block that has another size."""
         if view.count != self._counts[rank]:
-            raise ValueError(f"{what} has {view.count} elements, but counts[{rank}], which is this rank's, is {self._counts[rank]}")
+            raise ValueError(
+                f"{what} has {view.count} elements, but counts[{rank}], which is this rank's, is {self._counts[rank]}"
+            )
 
 
 def _numbers(what: str, name: str, size: int, given: Sequence[int]) -> list[int]:
