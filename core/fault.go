@@ -210,6 +210,12 @@ func (c *Comm) disagree(r int, cause error) error {
 	if err := c.compare(); err != nil {
 		return err
 	}
+	if c.seg != nil { // the data may belong to an earlier operation, in which this rank needed nothing of others
+		c.audit()
+		if f, ok := c.seg.Fault(); ok {
+			return c.faultError(&f)
+		}
+	}
 	return failf(InvalidUsage, "rank %d in %s got data of another operation from rank %d: the ranks do not make the same calls in the "+
 		"same order: %w", c.rank, c.doing(), r, cause)
 }
