@@ -118,7 +118,8 @@ func TestDifferingSettings(t *testing.T) {
 	text := said()
 	for _, want := range []string{`NCCL_ALGO is "" on rank 0 and "oneshot" on rank 2, "ring" on rank 3: rank 0's value`,
 		`HCCL_DETERMINISTIC is "0" on rank 0 and "1" on rank 3`, `NCCL_MAX_NCHANNELS is "0" on rank 0 and "1" on rank 3`,
-		`NCCL_BUFFSIZE is "4194304" on rank 0 and "65536" on rank 2`, `NCCL_SHM_DISABLE is "0" on rank 0 and "1" on rank 2: no rank uses shared`} {
+		`NCCL_BUFFSIZE is "4194304" on rank 0 and "65536" on rank 2`,
+		`NCCL_SHM_DISABLE is "0" on rank 0 and "1" on rank 2: no rank uses shared`} {
 		if n := strings.Count(text, "[1] HCCL WARN "+want); n != 1 {
 			t.Errorf("rank 1 says %d times, want once, %q in\n%s", n, want, text)
 		}

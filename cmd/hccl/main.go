@@ -1,5 +1,5 @@
 // Command hccl is the tool that comes with the library. It measures and checks collective operations (hccl perf), starts programs as
-// ranks of this machine (hccl run) and tells which library it finds (hccl version).
+// ranks of this machine (hccl run), lists settings (hccl params) and tells which library it finds (hccl version).
 //
 // It is a user of the library like any other: it loads libnccl.so.2, the one beside it or the one named with --lib, and calls
 // its public C functions. What it measures is therefore what a C program gets, and it can measure any library with this
@@ -54,7 +54,7 @@ func command() *cobra.Command {
 	}
 	lib := root.PersistentFlags().String("lib", "", "`FILE` of the library to load (default: ../lib/libnccl.so.2 beside this tool)")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(perfCommand(lib), runCommand(), versionCommand(lib), manCommand())
+	root.AddCommand(perfCommand(lib), runCommand(), paramsCommand(), versionCommand(lib), manCommand())
 	return root
 }
 

@@ -2,8 +2,9 @@
 // (VERSION, WARN, INFO, TRACE), NCCL_DEBUG_SUBSYS the subjects of INFO and TRACE, NCCL_DEBUG_FILE a file in place of stderr.
 // Without NCCL_DEBUG nothing is printed, ever. Nothing goes to stdout, which belongs to the host program.
 //
-// A line is "[time] host:pid:tid [rank] HCCL INFO text", the time by default on warnings only, and leaves in one write, so that lines of ranks which share a terminal or a file
-// do not mix. The text is lower case, names numbers by words ("device 3") and, for a warning, says who, where and what to do.
+// A line is "[time] host:pid:tid [rank] HCCL INFO text", the time by default on warnings only, and leaves in one write, so that lines
+// of ranks which share a terminal or a file do not mix. The text is lower case, names numbers by words ("device 3") and, for a
+// warning, says who, where and what to do.
 //
 // It is not a place for errors: those are returned, and the layer that knew one first logs it. It reads no environment: package
 // params does, and calls Configure. Every package of the core may call it; the shim, which has no Go, has its own few lines of C.

@@ -119,7 +119,8 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for s, want := range map[string]Subject{"": ordinary, "ALL": All, "net, Init": Net | Init, "^NET": All &^ Net, "^init,NVLS": All &^ Init &^ NVLS} {
+	for s, want := range map[string]Subject{"": ordinary, "ALL": All, "net, Init": Net | Init, "^NET": All &^ Net,
+		"^init,NVLS": All &^ Init &^ NVLS} {
 		if got, err := ParseSubjects(s); err != nil || got != want {
 			t.Errorf("%q: %x, %v, want %x", s, got, err, want)
 		}

@@ -21,16 +21,17 @@ A setting is taken from the first of these places that has it:
 Settings are read when the library is first used and again whenever a communicator is made, so that a value which a program sets
 before its first call counts; a file is read once. An empty value hides what a later place says and means the default. A value that
 cannot be used is reported at ` + "`NCCL_DEBUG=WARN`" + ` and the default stays; so is a name that begins with NCCL_ or HCCL_ and is no
-setting, with the nearest that is one. Numbers are plain, without a unit behind them. At ` + "`NCCL_DEBUG=INFO`" + ` the log says what
-was set and where; ` + "`hccl params`" + ` prints all names with value, place and whether they act, and ` + "`hccl params --check FILE`" + ` says
-what is wrong with a file.
+setting, with the nearest that is one. Numbers are plain, without a unit behind them.
+
+At ` + "`NCCL_DEBUG=INFO`" + ` the log says what was set and where. ` + "`hccl params`" + ` prints all names with value, place and
+whether they act; ` + "`hccl params --check FILE`" + ` says what is wrong with a file.
 
 A line of a file is ` + "`NAME=value`" + `, with blanks around both as one likes, a comment that begins with #, or empty. The value may
 stand in quotes, which keep blanks at its ends; behind it, after a blank, a comment may stand. A line that is none of this is
 reported with file and number, and the others count. Of a name that stands in a file twice the first line counts.
 
-Settings that decide how data move must be alike on all ranks. They are compared when a communicator is made; where they differ, rank 0
-warns with names, values and ranks, and all ranks use rank 0's. ` + "`NCCL_SHM_DISABLE`" + ` on any rank counts for all.
+Settings that decide how data move must be alike on all ranks. They are compared when a communicator is made; where they differ, one
+rank warns with names, values and ranks, and all use rank 0's. ` + "`NCCL_SHM_DISABLE`" + ` on any rank counts for all.
 
 ## Settings that act
 

@@ -36,7 +36,8 @@ func TestAllNamesAreKnown(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
-		"NCCL_SOKET_IFNAME": "NCCL_SOCKET_IFNAME", "NCCL_BUFSIZE": "NCCL_BUFFSIZE", "NCCL_BUFFISZE": "NCCL_BUFFSIZE", "nccl_debug": "NCCL_DEBUG",
+		"NCCL_SOKET_IFNAME": "NCCL_SOCKET_IFNAME", "NCCL_BUFSIZE": "NCCL_BUFFSIZE", "NCCL_BUFFISZE": "NCCL_BUFFSIZE",
+		"nccl_debug": "NCCL_DEBUG",
 		"NCCL_DEBUGG": "NCCL_DEBUG", "NCCL_MAX_CHANNELS": "NCCL_MAX_NCHANNELS", "NCCL_IB_HCAS": "NCCL_IB_HCA", "HCCL_TIMOUT": "HCCL_TIMEOUT",
 		"HCCL_BUFFSIZE": "NCCL_BUFFSIZE", "NCCL_NOTHING_LIKE_IT_AT_ALL": "", "NCCL_": "",
 	} {
@@ -58,9 +59,11 @@ func TestDistance(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	file := write(t, filepath.Join(t.TempDir(), "f"), "NCCL_BUFFSIZE=4M\nNCCL_ALGO=ring\nNCCL_IB_HCA=x\nFOO=1\nHCCL_TIMOUT=3\nNCCL_DEBUG=\nx\n")
+	file := write(t, filepath.Join(t.TempDir(), "f"),
+		"NCCL_BUFFSIZE=4M\nNCCL_ALGO=ring\nNCCL_IB_HCA=x\nFOO=1\nHCCL_TIMOUT=3\nNCCL_DEBUG=\nx\n")
 	faults := strings.Join(Check(file), "\n")
-	for _, want := range []string{":1: NCCL_BUFFSIZE=4M: want a plain number of bytes: 4194304", "HCCL_TIMOUT (" + file + ":5)", ":7: this line"} {
+	for _, want := range []string{":1: NCCL_BUFFSIZE=4M: want a plain number of bytes: 4194304",
+		"HCCL_TIMOUT (" + file + ":5)", ":7: this line"} {
 		if !strings.Contains(faults, want) {
 			t.Errorf("%q lacks %q", faults, want)
 		}

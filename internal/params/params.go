@@ -62,6 +62,9 @@ func Load() *Values {
 	return v
 }
 
+// Look reads all settings without setting up the log: for tools that list them.
+func Look() *Values { return read(find) }
+
 // Current returns the snapshot that was loaded last.
 func Current() *Values {
 	if v := latest.Load(); v != nil {

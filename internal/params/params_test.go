@@ -42,7 +42,8 @@ func TestValues(t *testing.T) {
 func TestBadValuesKeepTheDefault(t *testing.T) {
 	for _, c := range []struct{ name, value, word string }{
 		{"NCCL_BUFFSIZE", "-3", "4096"}, {"NCCL_BUFFSIZE", "4M", "4194304"}, {"NCCL_BUFFSIZE", "9223372036854775808", "whole"},
-		{"NCCL_MAX_NCHANNELS", "abc", "64"}, {"NCCL_MAX_NCHANNELS", "1_0", "64"}, {"NCCL_MAX_NCHANNELS", "0b11", "64"}, {"NCCL_DEBUG", "inof", "INFO"}, {"NCCL_SHM_DISABLE", "yes", "0 to 1"},
+		{"NCCL_MAX_NCHANNELS", "abc", "64"}, {"NCCL_MAX_NCHANNELS", "1_0", "64"}, {"NCCL_MAX_NCHANNELS", "0b11", "64"},
+		{"NCCL_DEBUG", "inof", "INFO"}, {"NCCL_SHM_DISABLE", "yes", "0 to 1"},
 		{"NCCL_SOCKET_FAMILY", "AF_UNIX", "AF_INET6"}, {"HCCL_INIT_TIMEOUT", "NaN", "seconds"}, {"HCCL_INIT_TIMEOUT", "0", "0.001"},
 		{"HCCL_TIMEOUT", "1e300", "1e+09"}, {"HCCL_PORT_RANGE", "9-1", "42000"}, {"HCCL_PORT_RANGE", "0-1", "65535"},
 		{"NCCL_DEBUG_SUBSYS", "NETT", "NET"}, {"NCCL_DEBUG_TIMESTAMP_LEVELS", "WARN,INF", "INFO"},

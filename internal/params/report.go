@@ -10,14 +10,9 @@ import (
 
 // report says what is wrong with the settings, each thing once, and at INFO what was set where, whenever that has changed.
 func report(v, before *Values) {
-	lines, faults := files()
-	for _, text := range append(faults, unknown(names(), lines)...) {
+	lines, _ := files()
+	for _, text := range v.Problems() {
 		log.WarnOnce(text, "%s", text)
-	}
-	for _, s := range v.settings {
-		if s.Bad != "" {
-			log.WarnOnce("bad "+s.Knob.Name+"="+s.Bad, "%s=%s (%s) is not used: %s; it stays at %q", s.Knob.Name, s.Bad, s.Place, s.Why, s.Value)
-		}
 	}
 	if !log.On(log.LevelInfo, log.Env) {
 		return
@@ -28,6 +23,18 @@ func report(v, before *Values) {
 			log.Info(log.Env, "%s", text)
 		}
 	}
+}
+
+// Problems says what is wrong with the settings: lines of files that cannot be read, names that are none, values that are refused.
+func (v *Values) Problems() []string {
+	lines, texts := files()
+	texts = append(texts, unknown(names(), lines)...)
+	for _, s := range v.settings {
+		if s.Bad != "" {
+			texts = append(texts, fmt.Sprintf("%s=%s (%s) is not used: %s; it stays at %q", s.Knob.Name, s.Bad, s.Place, s.Why, s.Value))
+		}
+	}
+	return texts
 }
 
 // told is what a snapshot says of itself at INFO: the settings that act, and those that are set in vain.

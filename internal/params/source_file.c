@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void fault(struct hccl_settings_file* f, const char* format, ...) {
@@ -114,49 +113,47 @@ static void split(struct hccl_settings_file* f, char* text, size_t n) {
   }
 }
 
-static int open_file(const char* path, struct stat* st) {
+static int open_file(const char* path) {
   int fd;
   do fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); // a pipe without a writer must not hold us up
   while (fd < 0 && errno == EINTR);
-  if (fd >= 0 && fstat(fd, st) != 0) st->st_mode = 0;
   return fd;
 }
 
-// read_all fills room and returns what came, or -1 with errno.
-static ssize_t read_all(int fd, char* room, size_t size) {
-  size_t n = 0;
-  while (n < size) {
-    ssize_t got = read(fd, room + n, size - n);
-    if (got == 0) break;
+// read_all reads a file of at most HCCL_FILE_SIZE bytes into memory with room for a zero. It returns how many came, or -1 with errno;
+// fstat would say more beforehand, but is a function of newer C libraries only.
+static ssize_t read_all(int fd, char** text) {
+  size_t n = 0, room = 0;
+  if (lseek(fd, 0, SEEK_CUR) < 0) return -1; // a pipe or a terminal: ESPIPE
+  for (;;) {
+    if (n == room) {
+      if (room > HCCL_FILE_SIZE) return errno = EFBIG, -1;
+      room = room != 0 ? 4 * room : 16 << 10;
+      char* more = realloc(*text, room + 1);
+      if (more == NULL) return -1;
+      *text = more;
+    }
+    ssize_t got = read(fd, *text + n, room - n);
+    if (got == 0) return (ssize_t)n;
     if (got < 0 && errno != EINTR) return -1;
     if (got > 0) n += (size_t)got;
   }
-  return (ssize_t)n;
 }
 
-static void fill(struct hccl_settings_file* f, int fd, const struct stat* st) {
-  if (!S_ISREG(st->st_mode) && !S_ISCHR(st->st_mode)) {
-    fault(f, "%s is not read for settings: it is no file", f->path);
-    return;
-  }
-  size_t size = S_ISREG(st->st_mode) && st->st_size > 0 ? (size_t)st->st_size : 4096;
-  if (size > HCCL_FILE_SIZE) {
-    fault(f, "%s is not read for settings: it has more than %d bytes", f->path, HCCL_FILE_SIZE);
-    return;
-  }
-  f->text = malloc(size + 1);
-  ssize_t n = f->text != NULL ? read_all(fd, f->text, size) : -1;
-  if (n < 0) {
+static void fill(struct hccl_settings_file* f, int fd) {
+  ssize_t n = read_all(fd, &f->text);
+  if (n >= 0) {
+    f->text[n] = 0;
+    split(f, f->text, (size_t)n);
+  } else if (errno == EISDIR || errno == ESPIPE) {
+    fault(f, "%s cannot be read for settings: it is no file", f->path);
+  } else {
     fault(f, "%s cannot be read for settings: %s", f->path, strerror(errno));
-    return;
   }
-  f->text[n] = 0;
-  split(f, f->text, (size_t)n);
 }
 
 struct hccl_settings_file* hccl_settings_read(const char* path, int may_be_missing) {
-  struct stat st;
-  int kept = errno, fd = open_file(path, &st);
+  int kept = errno, fd = open_file(path);
   if (fd < 0 && may_be_missing && (errno == ENOENT || errno == ENOTDIR)) {
     errno = kept;
     return NULL;
@@ -164,7 +161,7 @@ struct hccl_settings_file* hccl_settings_read(const char* path, int may_be_missi
   int why = errno;
   struct hccl_settings_file* f = calloc(1, sizeof *f);
   if (f != NULL && (f->path = strdup(path)) != NULL) {
-    if (fd >= 0) fill(f, fd, &st);
+    if (fd >= 0) fill(f, fd);
     else fault(f, "%s cannot be read for settings: %s", path, strerror(why));
   } else {
     free(f);

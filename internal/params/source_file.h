@@ -5,7 +5,7 @@
 
 enum {
   HCCL_FILE_FAULTS = 16,     // kept of one file: a binary file has as many as it has lines
-  HCCL_FILE_SIZE = 1 << 20,  // bytes; more is no settings file
+  HCCL_FILE_SIZE = 1 << 20,  // bytes, about: more is no settings file
 };
 
 struct hccl_settings_file {

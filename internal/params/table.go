@@ -97,7 +97,7 @@ var table = []Knob{
 		seconds(0.001, func(v *Values) *time.Duration { return &v.InitTimeout })},
 	{"HCCL_TIMEOUT", "0", "Seconds for one operation; 0: no limit. The error names whom it waited for.",
 		seconds(0, func(v *Values) *time.Duration { return &v.Timeout })},
-	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that does not answer counts as gone: what the kernel says of a connection counts so far.",
+	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that does not answer counts as gone: so far the kernel alone decides that.",
 		later(seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout }))},
 	{"HCCL_DETERMINISTIC", "0", "1: equal bits whatever the algorithm, channels and placement; ranks are added in order.",
 		flag(func(v *Values) *bool { return &v.Deterministic })},

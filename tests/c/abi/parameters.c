@@ -1,6 +1,40 @@
 /* The calls that read settings. */
 #include "test.h"
 
+/* A settings file counts behind the environment, and names that do not act are known as well. */
+static void files(void) {
+  char path[] = "/tmp/hccl-parameters-XXXXXX";
+  const char* value;
+  ncclParamHandle_t p;
+  int64_t v = 0;
+  int n = 0, fd = mkstemp(path);
+  const char text[] = "# settings\r\nNCCL_BUFFSIZE = 8192\r\nNCCL_IB_TIMEOUT=22\nNCCL_MIN_CTAS=3\nHCCL_INIT_TIMEOUT=1.5\n"
+                      "NCCL_IB_HCA='a b '\n";
+  CHECK(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1, "%s cannot be written", path);
+  close(fd);
+  setenv("NCCL_CONF_FILE", path, 1);
+  unsetenv("NCCL_BUFFSIZE");
+  setenv("NCCL_MIN_CTAS", "4", 1);
+  MUST(ncclParamBind(&p, "NCCL_BUFFSIZE"));
+  MUST(ncclParamGetI64(p, &v));
+  CHECK(v == 8192, "%lld", (long long)v);
+  MUST(ncclParamBind(&p, "NCCL_MIN_CTAS"));
+  MUST(ncclParamGetI64(p, &v));
+  CHECK(v == 4, "the environment does not go first: %lld", (long long)v);
+  MUST(ncclParamBind(&p, "NCCL_IB_TIMEOUT"));
+  MUST(ncclParamGetI64(p, &v));
+  CHECK(v == 22, "%lld", (long long)v);
+  MUST(ncclParamGetParameter("NCCL_IB_HCA", &value, &n));
+  CHECK(strcmp(value, "a b ") == 0, "\"%s\"", value);
+  MUST(ncclParamGetParameter("HCCL_INIT_TIMEOUT", &value, &n));
+  CHECK(strcmp(value, "1.5") == 0, "\"%s\"", value);
+  MUST(ncclParamBind(&p, "HCCL_INIT_TIMEOUT"));
+  REFUSED("whole number", NULL, ncclParamGetI64(p, &v));
+  MUST(ncclParamBind(&p, "NCCL_IB_GID_INDEX"));
+  REFUSED("not set", NULL, ncclParamGetI64(p, &v));
+  unlink(path);
+}
+
 int main(void) {
   ncclParamHandle_t size, text;
   const char *value, **keys;
@@ -10,20 +44,23 @@ int main(void) {
   int32_t i32 = 0;
   int n = 0, found = 0;
   char room[64];
-  setenv("NCCL_BUFFSIZE", "4M", 1);
+  setenv("NCCL_BUFFSIZE", "131072", 1);
   setenv("NCCL_SOCKET_IFNAME", "^docker0", 1);
   MUST(ncclParamBind(&size, "NCCL_BUFFSIZE"));
   MUST(ncclParamGetI64(size, &i64));
   MUST(ncclParamGetU64(size, &u64));
   MUST(ncclParamGetI32(size, &i32));
-  CHECK(i64 == 4 << 20 && u64 == 4u << 20 && i32 == 4 << 20, "%lld", (long long)i64);
+  CHECK(i64 == 131072 && u64 == 131072u && i32 == 131072, "%lld", (long long)i64);
   REFUSED("fit", NULL, ncclParamGetI16(size, &i16));
   MUST(ncclParamGet(size, room, sizeof room, &n));
   CHECK(n == 8 && memcmp(room, &i64, 8) == 0, "%d bytes", n);
   REFUSED("small", NULL, ncclParamGet(size, room, 4, &n));
-  setenv("NCCL_BUFFSIZE", "many", 1); /* no number: the default stays */
-  MUST(ncclParamGetI64(size, &i64));
-  CHECK(i64 == 4194304, "%lld", (long long)i64);
+  static const char* const bad[] = {"many", "8192x", "8M", "-3", "0x7fffffffffffffffff", "", "1e4", "0x2000"};
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) { /* what the core refuses: the default stays. The last is good */
+    setenv("NCCL_BUFFSIZE", bad[k], 1);
+    MUST(ncclParamGetI64(size, &i64));
+    CHECK(i64 == (bad[k][1] == 'x' && bad[k][2] == '2' ? 8192 : 4194304), "%s: %lld", bad[k], (long long)i64);
+  }
   MUST(ncclParamBind(&text, "NCCL_SOCKET_IFNAME"));
   MUST(ncclParamGetStr(text, &value));
   CHECK(strcmp(value, "^docker0") == 0, "\"%s\"", value);
@@ -39,6 +76,7 @@ int main(void) {
   MUST(ncclParamGetAllParameterKeys(&keys, &n));
   for (int k = 0; k < n; k++) found += !strcmp(keys[k], "NCCL_BUFFSIZE");
   CHECK(found == 1 && n > 10, "%d keys", n);
+  files();
   CHECK(fake() == NULL, "settings have opened the core");
   return test_end();
 }
