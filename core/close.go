@@ -60,6 +60,7 @@ func (c *Comm) end(how shm.State) error {
 	}
 	unregister(c)
 	if before == made {
+		c.takeLeave()
 		c.release()
 	}
 	return nil

@@ -26,6 +26,13 @@ func (c *Comm) introduce(how string, start time.Time) {
 	}
 }
 
+// takeLeave says that the communicator ends, and what it still held.
+func (c *Comm) takeLeave() {
+	if log.On(log.LevelInfo, log.Init) {
+		c.log.Info(log.Init, "communicator %s: rank %d leaves; %s", c.label(), c.rank, c.holds())
+	}
+}
+
 // holds says what memory the communicator has.
 func (c *Comm) holds() string {
 	if c.seg == nil {

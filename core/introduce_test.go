@@ -34,7 +34,8 @@ func logged(t *testing.T, level string) func() string {
 // At INFO a rank says in a handful of lines how it reaches whom and why, and which algorithm is used, once for each kind.
 func TestIntroduction(t *testing.T) {
 	for transport, want := range map[string][]string{
-		"shm": {"rank 1 of 3 made in", "its segment has", "rank 1 uses shared memory to ranks 0, 2, in this process"},
+		"shm": {"rank 1 of 3 made in", "its segment has", "rank 1 leaves; its segment",
+			"rank 1 uses shared memory to ranks 0, 2, in this process"},
 		"tcp": {"rank 1 uses TCP to ranks 0, 2, on this host: NCCL_SHM_DISABLE=1 (environment)"},
 	} {
 		t.Run(transport, func(t *testing.T) {

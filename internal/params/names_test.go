@@ -37,7 +37,7 @@ func TestAllNamesAreKnown(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"NCCL_SOKET_IFNAME": "NCCL_SOCKET_IFNAME", "NCCL_BUFSIZE": "NCCL_BUFFSIZE", "NCCL_BUFFISZE": "NCCL_BUFFSIZE",
-		"nccl_debug": "NCCL_DEBUG",
+		"nccl_debug":  "NCCL_DEBUG",
 		"NCCL_DEBUGG": "NCCL_DEBUG", "NCCL_MAX_CHANNELS": "NCCL_MAX_NCHANNELS", "NCCL_IB_HCAS": "NCCL_IB_HCA", "HCCL_TIMOUT": "HCCL_TIMEOUT",
 		"HCCL_BUFFSIZE": "NCCL_BUFFSIZE", "NCCL_NOTHING_LIKE_IT_AT_ALL": "", "NCCL_": "",
 	} {

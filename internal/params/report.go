@@ -10,6 +10,9 @@ import (
 
 // report says what is wrong with the settings, each thing once, and at INFO what was set where, whenever that has changed.
 func report(v, before *Values) {
+	if !log.On(log.LevelWarn, 0) {
+		return
+	}
 	lines, _ := files()
 	for _, text := range v.Problems() {
 		log.WarnOnce(text, "%s", text)

@@ -101,7 +101,7 @@ var table = []Knob{
 		later(seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout }))},
 	{"HCCL_DETERMINISTIC", "0", "1: equal bits whatever the algorithm, channels and placement; ranks are added in order.",
 		flag(func(v *Values) *bool { return &v.Deterministic })},
-	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it.",
+	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it; an id cannot be made with a bad one.",
 		ports(func(v *Values) *PortRange { return &v.PortRange })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},

@@ -1,18 +1,23 @@
 /* The calls that read settings. */
 #include "test.h"
 
+/* use_file writes a settings file and names it; path is the caller's to remove. */
+static void use_file(char* path, const char* text) {
+  int fd = mkstemp(path);
+  CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "%s cannot be written", path);
+  close(fd);
+  setenv("NCCL_CONF_FILE", path, 1);
+}
+
 /* A settings file counts behind the environment, and names that do not act are known as well. */
 static void files(void) {
   char path[] = "/tmp/hccl-parameters-XXXXXX";
   const char* value;
   ncclParamHandle_t p;
   int64_t v = 0;
-  int n = 0, fd = mkstemp(path);
-  const char text[] = "# settings\r\nNCCL_BUFFSIZE = 8192\r\nNCCL_IB_TIMEOUT=22\nNCCL_MIN_CTAS=3\nHCCL_INIT_TIMEOUT=1.5\n"
-                      "NCCL_IB_HCA='a b '\n";
-  CHECK(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1, "%s cannot be written", path);
-  close(fd);
-  setenv("NCCL_CONF_FILE", path, 1);
+  int n = 0;
+  use_file(path, "# settings\r\nNCCL_BUFFSIZE = 8192\r\nNCCL_IB_TIMEOUT=22\nNCCL_MIN_CTAS=3\nHCCL_INIT_TIMEOUT=1.5\n"
+                 "NCCL_IB_HCA='a b '\n");
   unsetenv("NCCL_BUFFSIZE");
   setenv("NCCL_MIN_CTAS", "4", 1);
   MUST(ncclParamBind(&p, "NCCL_BUFFSIZE"));
@@ -32,6 +37,26 @@ static void files(void) {
   REFUSED("whole number", NULL, ncclParamGetI64(p, &v));
   MUST(ncclParamBind(&p, "NCCL_IB_GID_INDEX"));
   REFUSED("not set", NULL, ncclParamGetI64(p, &v));
+  unlink(path);
+}
+
+/* What the shim itself asks for before there is a core follows the file too: the log, and the ports of ids. */
+static void own_settings(void) {
+  char path[] = "/tmp/hccl-parameters-XXXXXX", log[] = "/tmp/hccl-parameters-log-XXXXXX", text[256], line[1024];
+  ncclUniqueId id;
+  int fd = mkstemp(log), year, month, day;
+  snprintf(text, sizeof text, "NCCL_DEBUG=WARN\nNCCL_DEBUG_FILE=%s\nHCCL_PORT_RANGE=9-1\nNCCL_DEBUG_TIMESTAMP_FORMAT=<%%F>\n", log);
+  use_file(path, text);
+  CHECK(ncclGetUniqueId(&id) != ncclSuccess && strstr(ncclGetLastError(NULL), "HCCL_PORT_RANGE=9-1 is not a range") != NULL,
+        "the file's range of ports does not count: \"%s\"", ncclGetLastError(NULL));
+  ssize_t n = read(fd, line, sizeof line - 1);
+  line[n > 0 ? n : 0] = 0;
+  CHECK(sscanf(line, "<%d-%d-%d>", &year, &month, &day) == 3 && strstr(line, "HCCL WARN ") != NULL, "the log has \"%s\"", line);
+  CHECK(strstr(line, "HCCL_PORT_RANGE") != NULL && strchr(line, '\n') == line + n - 1, "the log has \"%s\"", line);
+  setenv("NCCL_CONF_FILE", "", 1);
+  MUST(ncclGetUniqueId(&id));
+  close(fd);
+  unlink(log);
   unlink(path);
 }
 
@@ -77,6 +102,7 @@ int main(void) {
   for (int k = 0; k < n; k++) found += !strcmp(keys[k], "NCCL_BUFFSIZE");
   CHECK(found == 1 && n > 10, "%d keys", n);
   files();
+  own_settings();
   CHECK(fake() == NULL, "settings have opened the core");
   return test_end();
 }
