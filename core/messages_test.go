@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"hccl.dev/hccl/device/host"
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/porttest"
@@ -17,7 +18,7 @@ import (
 func office(n, slots int) (*porttest.Net, []*messages) {
 	net, all := porttest.NewNet(n, slots), make([]*messages, n)
 	for r := range all {
-		all[r] = newMessages(r, n, net.Ports(r), &porttest.Queue{})
+		all[r] = newMessages(r, n, net.Ports(r), host.Queue{})
 	}
 	return net, all
 }

@@ -169,6 +169,9 @@ func (s *script) run(t *testing.T, with setting) (results [][][]byte) {
 
 // scripts calls f with seeds: one that was asked for, else a few, or as many as -soak allows.
 func scripts(t *testing.T, few int, f func(seed uint64, rng *rand.Rand) error) {
+	if testing.Short() {
+		few = (few + 2) / 3
+	}
 	start := time.Now()
 	for k := 0; k < few || time.Since(start) < *soak; k++ {
 		s := *seed
