@@ -122,7 +122,7 @@ static void apart_body(void) {
 static long stamp;
 
 static void steady_body(void) {
-  for (int k = 0; k < times(12, 60); k++) {
+  for (int k = 0; k < times(60, 400); k++) {
     NOTE("round %d", k);
     ncclComm_t comm = comm_new();
     for (int i = 0; i < 10; i++) {
