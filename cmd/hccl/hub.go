@@ -33,7 +33,7 @@ const (
 	greetLimit = 500 * time.Millisecond // for a listener to say who it is, before the next is tried
 )
 
-// gather is rank 0's part in meeting: it accepts until all have come or the limit is over.
+// gather is rank 0's part in meeting, with at least one other: it accepts until all have come or the limit is over.
 func gather(l *net.TCPListener, size int, key string, limit time.Time) (*hub, error) {
 	h := &hub{size: size, conns: make([]net.Conn, size)}
 	if err := l.SetDeadline(limit); err != nil {
@@ -64,9 +64,6 @@ func gather(l *net.TCPListener, size int, key string, limit time.Time) (*hub, er
 		}
 	}()
 	defer func() { _ = l.Close() }()
-	if left == 0 {
-		return h, nil
-	}
 	select {
 	case <-full:
 		return h, nil

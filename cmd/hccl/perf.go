@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,10 +59,19 @@ func operationCommand(op *operation, lib *string) *cobra.Command {
 	a := newAsked(op)
 	cmd := &cobra.Command{
 		Use: op.name, Aliases: []string{op.name + "_perf"}, Short: op.about, Args: cobra.NoArgs,
+		Long: strings.ToUpper(op.about[:1]) + op.about[1:] + ". hccl perf --help explains the columns, and where ranks come from.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.start(cmd.Flags(), *lib) },
 	}
 	a.flags(cmd.Flags())
+	complete(cmd, "datatype", typeNames())
+	complete(cmd, "op", reductionNames())
 	return cmd
+}
+
+// complete offers a flag's values to the shell.
+func complete(cmd *cobra.Command, flag, values string) {
+	words := append(strings.Split(values, ", "), "all")
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newAsked(op *operation) *asked { return &asked{op: op} }

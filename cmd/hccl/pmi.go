@@ -72,7 +72,13 @@ func meetByPMI(w *world, limit time.Time) (h *hub, err error) {
 	if err := m.leave(); err != nil {
 		return nil, err
 	}
-	return attendCard(strings.Replace(answer["value"], ";", " ", 1), w)
+	card := strings.Replace(answer["value"], ";", " ", 1)
+	for {
+		if h, err = attendCard(card, w); err == nil || time.Now().After(limit) {
+			return h, err
+		}
+		time.Sleep(pause) // rank 0 listens, but may not be there yet to answer
+	}
 }
 
 func (m *manager) host(w *world, limit time.Time) (*hub, error) {

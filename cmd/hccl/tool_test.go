@@ -10,31 +10,47 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
 
-// The tool is built once; it then runs as users run it.
-var tool string
+// The tool is built once, when the first test asks for it; it then runs as users run it.
+var (
+	toolFolder string
+	toolPath   = sync.OnceValues(func() (string, error) {
+		path := filepath.Join(toolFolder, "hccl")
+		out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		return path, err
+	})
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "hccl")
-		if err != nil {
+		var err error
+		if toolFolder, err = os.MkdirTemp("", "hccl"); err != nil {
 			panic(err)
 		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		tool = filepath.Join(dir, "hccl")
-		if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
-			panic(string(out))
-		}
+		defer func() { _ = os.RemoveAll(toolFolder) }()
 		return m.Run()
 	}())
 }
 
+func tool(t *testing.T) string {
+	t.Helper()
+	path, err := toolPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func hccl(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), tool, args...)
+	c := exec.CommandContext(t.Context(), tool(t), args...)
 	var out, text bytes.Buffer
 	c.Stdout, c.Stderr = &out, &text
 	err := c.Run()
@@ -121,7 +137,7 @@ func TestFailureIsToldAndEnds(t *testing.T) {
 
 // A rank that is killed ends the tool, which names it.
 func TestKilledRankIsNamed(t *testing.T) {
-	c := exec.CommandContext(t.Context(), tool, "perf", "all_reduce", "--lib", library(t), "--ranks", "3", "-e", "8", "-n", "1000000000")
+	c := exec.CommandContext(t.Context(), tool(t), "perf", "all_reduce", "--lib", library(t), "--ranks", "3", "-e", "8", "-n", "1000000000")
 	var text bytes.Buffer
 	c.Stderr = &text
 	out, err := c.StdoutPipe()
