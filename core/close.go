@@ -126,7 +126,7 @@ func (c *Comm) AsyncError() error {
 	if c.anyGone.Load() {
 		for r := range c.n {
 			if c.gone[r].Load() == goneDead && c.seg.State(r) <= shm.Live { // absent in a mirror
-				return c.break_(failf(RemoteError, "rank %d is gone: its process has ended; rank %d noticed", r, c.rank))
+				return c.break_(failf(RemoteError, "rank %d is gone: its process has ended; rank %d noticed", r, c.rank).of(r))
 			}
 		}
 	}

@@ -11,8 +11,8 @@
 //	messages*.go, match.go   point-to-point messages beside them
 //
 // Around it: init.go, agree.go, connect.go, vote.go make a communicator; life.go has its stages; split.go divides it; close.go ends
-// it; fault.go finds out who differs or is gone, with what control.go tells over TCP; memory.go keeps registrations; result.go has
-// the errors.
+// it; fault.go finds out who differs or is gone, with what control.go tells over TCP, and telling.go says it; memory.go keeps
+// registrations; result.go has the errors.
 //
 // Locks, in the order in which they are taken:
 //

@@ -2,9 +2,7 @@ package core
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"hccl.dev/hccl/internal/coll"
@@ -46,7 +44,9 @@ func (c *Comm) heed() error {
 		why = c.seg.Why()
 	}
 	if why&shm.WhyClose != 0 {
-		return failf(InvalidUsage, "rank %d: the communicator was aborted while an operation was under way", c.rank)
+		who, absent := c.absent()
+		return failf(InvalidUsage, "rank %d: the communicator was aborted while an operation was under way: %s; %s", c.rank, c.doing(),
+			who).of(absent...)
 	}
 	if why&shm.WhyFault != 0 {
 		if f, ok := c.seg.Fault(); ok {
@@ -107,51 +107,6 @@ func (c *Comm) gap(grace bool) error {
 		}
 	}
 	return nil
-}
-
-// farewell says how rank r went, "" if it is there.
-func (c *Comm) farewell(r int) string {
-	switch st := c.seg.State(r); {
-	case st == shm.Left:
-		return "has left the communicator (destroyed it)"
-	case st == shm.Aborted:
-		return "has aborted the communicator"
-	case st == shm.Followed:
-		return "has given up the communicator after an error (see its own log)"
-	case c.gone[r].Load() == goneDead:
-		return "is gone: its process has ended (look at its own output, and for the kernel's out-of-memory killer)"
-	}
-	return ""
-}
-
-// goneError says who is missed. A rank that gave up probably did so because of another's death or abort, which is then the better
-// answer.
-func (c *Comm) goneError(r int, how string) error {
-	if state := c.seg.State(r); state >= shm.Aborted {
-		for d := range c.n {
-			dead := c.gone[d].Load() == goneDead && c.seg.State(d) <= shm.Live
-			if dead || state == shm.Followed && c.seg.State(d) == shm.Aborted {
-				r, how = d, c.farewell(d)
-				break
-			}
-		}
-	}
-	return failf(RemoteError, "rank %d %s, and rank %d waits for it in %s", r, how, c.rank, c.doing())
-}
-
-// doing names the operation under way.
-func (c *Comm) doing() string {
-	if c.turn.on {
-		return fmt.Sprintf("operation %d, %s", c.turn.cur.seq, callText(&c.turn.cur.header))
-	}
-	if c.msgs != nil {
-		for _, m := range c.turn.live {
-			if m.state != finished {
-				return fmt.Sprintf("%v of %d elements of %v, peer %d", m.call.Func, m.call.Count, m.call.Type, m.call.Root)
-			}
-		}
-	}
-	return "no operation"
 }
 
 // compare holds this rank's call against the calls of all others with the same number; the first difference is everyone's fault.
@@ -217,7 +172,7 @@ func (c *Comm) disagree(r int, cause error) error {
 		}
 	}
 	return failf(InvalidUsage, "rank %d in %s got data of another operation from rank %d: the ranks do not make the same calls in the "+
-		"same order: %w", c.rank, c.doing(), r, cause)
+		"same order: %w", c.rank, c.doing(), r, cause).of(r)
 }
 
 // differ records that rank r made another call, for all ranks to see.
@@ -245,56 +200,14 @@ func (c *Comm) faultError(f *shm.Fault) error {
 	a, b := &f.Headers[0], &f.Headers[1]
 	if a.Func == coll.Send {
 		return failf(InvalidUsage, "rank %d calls %s and rank %d calls %s: a message and its receive must name the same count and type",
-			f.Ranks[0], callText(a), f.Ranks[1], callText(b))
+			f.Ranks[0], callText(a), f.Ranks[1], callText(b)).of(f.Ranks[:]...)
 	}
 	mine, theirs, more := callText(a), callText(b), ""
 	if mine == theirs { // what is only hashed: the counts of a V form, channels, slice
 		more = " with other counts for single ranks, or another number of channels"
 	}
 	return failf(InvalidUsage, "the ranks disagree in operation %d: rank %d calls %s, rank %d calls %s%s: all ranks must make the same calls "+
-		"in the same order", a.Seq, f.Ranks[0], mine, f.Ranks[1], theirs, more)
-}
-
-// callText is a call as its header tells it.
-func callText(h *shm.Header) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v of %d elements of %v", h.Func, h.Count, h.Type)
-	if h.Func.Reduces() {
-		fmt.Fprintf(&b, ", %v", h.Red)
-	}
-	switch {
-	case h.Func.Rooted():
-		fmt.Fprintf(&b, ", root %d", h.Root)
-	case h.Func == coll.Send:
-		fmt.Fprintf(&b, " to rank %d", h.Root)
-	case h.Func == coll.Recv:
-		fmt.Fprintf(&b, " from rank %d", h.Root)
-	}
-	if h.Flags&flagPlan != 0 {
-		fmt.Fprintf(&b, " (%v)", proto.Algo(h.Flags&^flagPlan))
-	}
-	return b.String()
-}
-
-// tooLate names the ranks that have not come.
-func (c *Comm) tooLate(waited time.Duration) error {
-	var absent []string
-	for r := range c.n {
-		if r == c.rank || !c.turn.on {
-			continue
-		}
-		if last, ok := c.seg.Last(r); !ok || last.Seq < c.turn.cur.seq {
-			absent = append(absent, itoa(r))
-		}
-	}
-	who := "all ranks have begun it"
-	if absent != nil {
-		who = "missing: " + strings.Join(absent, ", ")
-	}
-	if !c.turn.on {
-		who = "waiting for rank " + itoa(c.blocker())
-	}
-	return failf(Timeout, "rank %d gave up after %.1f s in %s; %s", c.rank, waited.Seconds(), c.doing(), who)
+		"in the same order", a.Seq, f.Ranks[0], mine, f.Ranks[1], theirs, more).of(f.Ranks[:]...)
 }
 
 // explain gives an error of a transport or plan its context, unless it is one for callers already. A clash of a message and its

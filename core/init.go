@@ -23,6 +23,7 @@ type InitSpec struct {
 	IDs      [][]byte // unique ids; ranks meet at the first, whose maker must be reachable
 	Blocking bool
 	Name     string
+	Began    func(*Comm) // told of the communicator before anything is waited for, so that it can be aborted; may be nil
 }
 
 // newComm registers a communicator that is yet to be made, so that Abort finds it.
@@ -35,6 +36,9 @@ func newComm(s *InitSpec) (*Comm, error) {
 		name: s.Name, log: log.Rank(s.Rank), settings: v, queue: hostQueue}
 	c.prepare()
 	register(c)
+	if s.Began != nil {
+		s.Began(c)
+	}
 	return c, nil
 }
 

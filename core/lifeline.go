@@ -74,7 +74,7 @@ func (l *lifeline) accept(inbox *boot.Inbox, r int) (int, error) {
 		p := &l.c.peers[r]
 		if fd, err = boot.Dial(p.Addrs, p.Door, l.c.secret[:], 0, purposeVisit, l.lim); err != nil {
 			l.lost = r
-			return -1, failf(RemoteError, "rank %d gave up: %w", r, err)
+			return -1, failf(RemoteError, "rank %d gave up: %w", r, err).of(r)
 		}
 		boot.Close(fd)
 	}
@@ -145,7 +145,7 @@ func (l *lifeline) peek(k, fd int) (vote byte, ok bool, err error) {
 func (l *lifeline) gaveUp(r int) error {
 	l.lost = r
 	return failf(RemoteError, "rank %d gave up or ended while the communicator was being made, and rank %d needs it: see its own output",
-		r, l.c.rank)
+		r, l.c.rank).of(r)
 }
 
 // stop reports whether waiting for what the vote is about has become useless.
@@ -203,7 +203,8 @@ func (l *lifeline) read(k int) (bool, error) {
 			return false, err
 		}
 		if time.Now().After(l.lim.Deadline) {
-			return false, failf(Timeout, "rank %d: rank %d did not connect to all ranks in the time allowed for init", l.c.rank, l.rankOf(k))
+			return false, failf(Timeout, "rank %d: rank %d did not connect to all ranks in the time allowed for init", l.c.rank,
+				l.rankOf(k)).of(l.rankOf(k))
 		}
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 20)
 	}

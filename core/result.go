@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/internal/log"
 )
 
@@ -28,6 +29,7 @@ const (
 type Error struct {
 	Result Result
 	Text   string
+	Ranks  []int // whose doing or absence it is, where that is known: for programs, as the text is for people
 	cause  error
 }
 
@@ -38,6 +40,12 @@ func (e *Error) Unwrap() error { return e.cause }
 func failf(r Result, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Result: r, Text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// of names the ranks that an error is about.
+func (e *Error) of(ranks ...int) *Error {
+	e.Ranks = ranks
+	return e
 }
 
 // ResultOf is the result that an error stands for: its own, that of an error inside it that knows one, or ncclInternalError.
@@ -62,7 +70,7 @@ func asError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Result: ResultOf(err), Text: err.Error(), cause: err}
+	return &Error{Result: ResultOf(err), Text: err.Error(), Ranks: boot.Blamed(err), cause: err}
 }
 
 // defect is a panic as an error.

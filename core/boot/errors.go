@@ -193,3 +193,30 @@ func (m *meeting) refusal(f *failed, root netip.AddrPort) error {
 	}
 	return &RankError{rank, text}
 }
+
+// Blamed lists the ranks that an error of this package is about, nil where it is about none.
+func Blamed(err error) []int {
+	var (
+		absent    *AbsentError
+		version   *VersionError
+		duplicate *DuplicateError
+		size      *SizeError
+		rank      *RankError
+		silent    *SilentError
+	)
+	switch {
+	case errors.As(err, &absent):
+		return absent.Ranks
+	case errors.As(err, &version):
+		return []int{version.Rank}
+	case errors.As(err, &duplicate):
+		return []int{duplicate.Rank}
+	case errors.As(err, &size):
+		return []int{size.Rank}
+	case errors.As(err, &rank):
+		return []int{rank.Rank}
+	case errors.As(err, &silent) && silent.Rank >= 0:
+		return []int{silent.Rank}
+	}
+	return nil
+}
