@@ -23,6 +23,7 @@ var arrows = []struct {
 	{"cmd", []string{"internal"}}, // the tool goes through the public C interface
 	{"bench", nil},
 	{"tests", []string{"internal"}},
+	{"examples", nil}, // of this module only package hccl, as any program
 	{"python", nil},
 	{".", []string{"core", "device", "internal"}},
 }
@@ -97,8 +98,8 @@ func under(name string, folders []string) bool {
 
 // Where the language's guard rails may be left: C and unsafe are kept in few places, so that a reader knows where to look.
 var (
-	mayCgo = []string{"capi", "device/host", "device/cuda", "internal/params", "internal/testkit", "net/ib", "net/plugin", "shm/fast",
-		"cmd/hccl"}
+	mayCgo = []string{"capi", "core/boot/root", "device/host", "device/cuda", "internal/params", "internal/testkit", "net/ib",
+		"net/plugin", "shm/fast", "cmd/hccl"}
 	mayUnsafe = mayCgo
 )
 
