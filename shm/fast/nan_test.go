@@ -26,7 +26,8 @@ func mailSum(t *testing.T, a, b float32) uint32 {
 	send, recv := [][]float32{{a}, {b}}, [][]float32{{0}, {0}}
 	for r, h := range hs {
 		h.Lock()
-		if _, err := h.Post(&Op{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum, Count: 1, Send: address(send[r]), Recv: address(recv[r])}); err != nil {
+		op := Op{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum, Count: 1, Send: address(send[r]), Recv: address(recv[r])}
+		if _, err := h.Post(&op); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +42,8 @@ func mailSum(t *testing.T, a, b float32) uint32 {
 
 func kernelSum(t *testing.T, a, b float32) uint32 {
 	src, dst := floats(a, b), make([]byte, 4)
-	c := device.Cmd{Op: device.Reduce, Red: coll.Sum, SrcType: coll.Float32, Acc: coll.Float32, DstType: coll.Float32, NSrc: 2, NDst: 1, Scaled: -1, N: 1}
+	f32 := coll.Float32
+	c := device.Cmd{Op: device.Reduce, Red: coll.Sum, SrcType: f32, Acc: f32, DstType: f32, NSrc: 2, NDst: 1, Scaled: -1, N: 1}
 	c.Src[0], c.Src[1], c.Dst[0] = device.BytesPtr(src), device.BytesPtr(src[4:]), device.BytesPtr(dst)
 	if _, err := (host.Queue{}).Submit([]device.Cmd{c}); err != nil {
 		t.Fatal(err)
