@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/internal/log"
 )
 
 // Item is one thing that a call, or a group of calls, asks for. Exactly one of Init, Split and Call is set.
@@ -175,6 +176,9 @@ func runBatch(comms []*Comm, items []Item) error {
 // queue puts the item's call, or the first half of its split, into its communicator's turn.
 func (it *Item) queue(b *batch) error {
 	if it.Split == nil {
+		if log.On(log.LevelTrace, log.Call) {
+			it.Comm.trace(it.Call)
+		}
 		return it.Comm.add(it.Call)
 	}
 	if b.limit == 0 {
@@ -210,6 +214,9 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 	if e := c.failure.Load(); e != nil {
 		c.abandon(origin)
 		return e
+	}
+	if log.On(log.LevelTrace, log.Call) {
+		c.trace(call)
 	}
 	if c.hot.Resume(origin) {
 		c.resume(call)

@@ -129,6 +129,12 @@ func (c *Comm) tellPlan(call *Call, choice proto.Choice) {
 		call.Count, call.Type, choice.Algo, choice.Channels, choice.Slice>>10, why)
 }
 
+// trace writes a call of the program.
+func (c *Comm) trace(call *Call) {
+	c.log.Trace(log.Call, "communicator %s: %v of %d elements of %v, %v, root or peer %d, from %#x to %#x", c.label(), call.Func, call.Count,
+		call.Type, call.Red, call.Root, call.Send, call.Recv)
+}
+
 // algos is the list of algorithms that counts for this rank: one that cannot be read is reported and counts as not set.
 func algos(v *params.Values) string {
 	if _, err := proto.ParseAlgos(v.Algo); err != nil {

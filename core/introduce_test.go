@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"hccl.dev/hccl/internal/coll"
@@ -13,6 +14,7 @@ import (
 	"hccl.dev/hccl/internal/testkit"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto/wire"
+	"hccl.dev/hccl/shm/fast"
 )
 
 // logged turns the log on, into a file, and returns what it says.
@@ -57,6 +59,43 @@ func TestIntroduction(t *testing.T) {
 				t.Errorf("rank 1 says %d lines, want a handful:\n%s", n, text)
 			}
 		})
+	}
+}
+
+// shut is a handle that knows whether the C path is open.
+type shut struct {
+	handle
+	open atomic.Bool
+}
+
+func (h *shut) Ready(rank, n int, hot *fast.Hot) { h.open.Store(hot != nil) }
+
+// NCCL_DEBUG=TRACE with the subject CALL writes each call, also one that C would take: its path stays shut.
+func TestTraceOfCalls(t *testing.T) {
+	for subject, calls := range map[string]int{"CALL": 3, "INIT": 0} {
+		said := logged(t, "TRACE")
+		testkit.Setenv(t, "NCCL_DEBUG_SUBSYS", subject)
+		id := ids.ID()
+		w := &world{t: t, comms: make([]*Comm, 2)}
+		handles := make([]shut, 2)
+		w.must(w.each(func(r int) (err error) {
+			s := spec(id, 2, r, true)
+			s.Handle = &handles[r]
+			w.comms[r], err = initRank(s)
+			return err
+		}))
+		o := shape{fn: coll.AllReduce, typ: coll.Float32, red: coll.Sum, n: 2, count: 2, seed: 1}
+		for range 3 {
+			w.must(w.each(func(r int) error { p := o.part(r); return do(w.comms[r], &p.call) }))
+		}
+		open := handles[0].open.Load()
+		w.destroy()
+		if got := strings.Count(said(), "[1] HCCL TRACE communicator test: all-reduce of 2 elements of float32, sum, "); got != calls {
+			t.Errorf("%s: %d calls are traced, want %d, in\n%s", subject, got, calls, said())
+		}
+		if open != (calls == 0) {
+			t.Errorf("%s: the C path is open: %v", subject, open)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ type Knob struct {
 const confFile = "NCCL_CONF_FILE"
 
 var table = []Knob{
-	{"NCCL_DEBUG", "", "How much is said: VERSION, WARN, INFO or TRACE. Nothing without it.",
+	{"NCCL_DEBUG", "", "How much is said: VERSION, WARN, INFO or TRACE (with the subject CALL each call). Nothing without it.",
 		level(func(v *Values) *string { return &v.Debug })},
 	{"NCCL_DEBUG_FILE", "", "File for the log in place of stderr; %h is the host's name, %p the process.",
 		text(func(v *Values) *string { return &v.DebugFile })},
