@@ -107,13 +107,19 @@ asan: ## the C parts under the address and undefined-behaviour sanitizers
 
 # ---- Installing ----
 
-install: all ## install libraries, headers, tool, pkg-config and CMake files (PREFIX, LIBDIR, DESTDIR)
+install: all ## install libraries, headers, the tool with its pages, pkg-config and CMake files (PREFIX, LIBDIR, DESTDIR)
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/hccl $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(LIB)/libnccl.so.2 $(LIB)/libhccl_core.so $(DESTDIR)$(LIBDIR)
 	ln -sf libnccl.so.2 $(DESTDIR)$(LIBDIR)/libnccl.so
 	ln -sf libnccl.so.2 $(DESTDIR)$(LIBDIR)/libhccl_compat.so
 	install -m 644 include/nccl.h include/hccl_compat.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 755 $(BIN)/hccl $(DESTDIR)$(PREFIX)/bin
+	$(BIN)/hccl man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(BIN)/hccl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hccl
+	$(BIN)/hccl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hccl
+	$(BIN)/hccl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hccl.fish
 	for f in nccl.pc hccl.pc; do $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/pkgconfig/$$f || exit 1; done
 	for f in hcclConfig.cmake hcclConfigVersion.cmake; do \
 	  $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/cmake/hccl/$$f || exit 1; done
