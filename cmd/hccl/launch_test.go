@@ -57,7 +57,8 @@ func TestLaunchedProcessSaysWhoIsAbsent(t *testing.T) {
 // A library without an operation says so, for that operation alone.
 func TestOlderLibrary(t *testing.T) {
 	old := build(t, "idle.c", "-DOLD")
-	if _, text, status := hccl(t, "perf", "alltoall_v", "--lib", old, "--threads"); status != 1 || !strings.Contains(text, "no function hcclAlltoAllV") {
+	_, text, status := hccl(t, "perf", "alltoall_v", "--lib", old, "--threads")
+	if status != 1 || !strings.Contains(text, "no function hcclAlltoAllV") {
 		t.Errorf("status %d, %s", status, text)
 	}
 	if _, text, status := hccl(t, "perf", "all_reduce", "--lib", old, "--threads", "-c", "0"); status != 0 {

@@ -139,11 +139,11 @@ func TestAbsentAreNamedAndStrangersStayOut(t *testing.T) {
 func TestLostProcessIsNamed(t *testing.T) {
 	here, there := net.Pipe()
 	_ = there.Close()
-	if err := (&hub{size: 2, conns: []net.Conn{nil, here}}).share(new(page), 4); err == nil || !strings.Contains(err.Error(), "rank 4 is gone") {
-		t.Errorf("%v", err)
-	}
-	if err := (&hub{rank: 1, size: 2, conns: []net.Conn{here}}).share(new(page), 4); err == nil || !strings.Contains(err.Error(), "rank 0 is gone") {
-		t.Errorf("%v", err)
+	for want, h := range map[string]*hub{"rank 4 is gone": {size: 2, conns: []net.Conn{nil, here}},
+		"rank 0 is gone": {rank: 1, size: 2, conns: []net.Conn{here}}} {
+		if err := h.share(new(page), 4); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

@@ -43,7 +43,8 @@ func TestMixErrorsNameTheLine(t *testing.T) {
 
 // Whatever a file holds: an error, or calls within the bounds that read the same when they are written down again.
 func FuzzMix(f *testing.F) {
-	for _, seed := range []string{"4 all_reduce 25M bf16 sum", "1 alltoall_v 1.5K half - -\n# x", "2 reduce 8 f8e4m3 avg 1", "1 gather NaN", "1 a 0x1p4"} {
+	for _, seed := range []string{"4 all_reduce 25M bf16 sum", "1 alltoall_v 1.5K half - -\n# x",
+		"2 reduce 8 f8e4m3 avg 1", "1 gather NaN", "1 a 0x1p4"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -46,7 +46,8 @@ func TestScriptsForNcclTestsReadTheTable(t *testing.T) {
 				}
 			}
 		}
-		if rows != 4 || boundsIs.FindStringSubmatch(out)[2] != "OK" || !strings.HasPrefix(out, "# nThread 2 nGpus 1 minBytes 1024 maxBytes 65536 step: 4(factor) ") {
+		if rows != 4 || boundsIs.FindStringSubmatch(out)[2] != "OK" ||
+			!strings.HasPrefix(out, "# nThread 2 nGpus 1 minBytes 1024 maxBytes 65536 step: 4(factor) ") {
 			t.Errorf("%d rows\n%s", rows, out)
 		}
 	}
@@ -54,8 +55,8 @@ func TestScriptsForNcclTestsReadTheTable(t *testing.T) {
 
 // What was asked for besides stands after the usual columns.
 func TestExtraColumnsStandLast(t *testing.T) {
-	out, text, status := hccl(t, "perf", "reduce", "--lib", library(t), "-t", "2", "-b", "8", "-e", "8", "--percentiles", "--throughput", "--seconds",
-		"0.01", "-z", "1")
+	out, text, status := hccl(t, "perf", "reduce", "--lib", library(t), "-t", "2", "-b", "8", "-e", "8", "--percentiles",
+		"--throughput", "--seconds", "0.01", "-z", "1")
 	for line := range strings.Lines(out) {
 		if cells := strings.Fields(line); !strings.HasPrefix(line, "#") && (len(cells) != 19 || cells[8] != "0" || cells[12] != "0") {
 			t.Errorf("%q", line)
@@ -115,7 +116,8 @@ func TestMixTellsLinesAndStep(t *testing.T) {
 		}
 	}
 	idle := build(t, "idle.c")
-	if _, text, status := hccl(t, "perf", "--mix", file, "--lib", idle, "--threads"); status != 1 || !strings.Contains(text, "data were wrong") {
+	_, text, status := hccl(t, "perf", "--mix", file, "--lib", idle, "--threads")
+	if status != 1 || !strings.Contains(text, "data were wrong") {
 		t.Errorf("wrong data: status %d, %s", status, text)
 	}
 }

@@ -101,8 +101,9 @@ func TestRunPassesSignalsOn(t *testing.T) {
 }
 
 func TestRunBadCommands(t *testing.T) {
-	for args, want := range map[string]string{"": "no command to run", "-n 0 -- true": "from 1 to 4096", "-n 2 -- /nowhere/at/all": "no such file",
-		"-x -- true": "no flag -x: see hccl run --help"} {
+	for args, want := range map[string]string{"": "no command to run", "-n 0 -- true": "from 1 to 4096",
+		"-n 2 -- /nowhere/at/all": "no such file",
+		"-x -- true":              "no flag -x: see hccl run --help"} {
 		_, text, status := hccl(t, append([]string{"run"}, strings.Fields(args)...)...)
 		if status != 1 || !strings.Contains(text, want) {
 			t.Errorf("%s: status %d, %q, want %q", args, status, text, want)
