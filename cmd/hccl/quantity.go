@@ -10,7 +10,7 @@ import (
 // size is a number of bytes on the command line and in mixes.
 type size int
 
-func (s *size) String() string { return strconv.Itoa(int(*s)) }
+func (s *size) String() string { return sizeText(int(*s)) }
 func (s *size) Type() string   { return "bytes" }
 
 // Set takes 8, 512K, 1.5M, 64MB or 2GiB: the units are powers of 1024, as in nccl-tests.
