@@ -8,13 +8,14 @@
 
 extern char** environ;
 
-// What was read, and the environment that named the files. Immutable once published.
+// What was read, and the environment that named the files. Immutable once published, and kept for those who still read it.
 struct files {
+  struct files* before; // what other values of these variables have named
   char *conf, *home; // values of NCCL_CONF_FILE and HOME then, NULL: not set
   struct hccl_settings_file* file[2];
 };
 
-static struct files* current; // atomic; the one before is left to those who still read it
+static struct files* newest; // atomic
 
 static int same(const char* a, const char* b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
 
@@ -30,15 +31,6 @@ static struct hccl_settings_file* read_in_home(const char* home) {
   return n > 0 && (size_t)n < sizeof path ? hccl_settings_read(path, 1) : NULL;
 }
 
-static void free_files(struct files* f) {
-  if (f == NULL) return;
-  hccl_settings_free(f->file[0]);
-  hccl_settings_free(f->file[1]);
-  free(f->conf);
-  free(f->home);
-  free(f);
-}
-
 static struct files* read_files(const char* conf, const char* home) {
   struct files* f = calloc(1, sizeof *f);
   if (f == NULL) return NULL;
@@ -49,15 +41,21 @@ static struct files* read_files(const char* conf, const char* home) {
   return f;
 }
 
-// now returns the files that count; NULL without memory. Of two threads that read them at once one throws its copy away.
+static struct files* find_files(struct files* f, const char* conf, const char* home) {
+  while (f != NULL && !(same(f->conf, conf) && same(f->home, home))) f = f->before;
+  return f;
+}
+
+// now returns the files that count; NULL without memory. Threads that read them at once may each put theirs into the list.
 static const struct files* now(void) {
   const char *conf = getenv("NCCL_CONF_FILE"), *home = getenv("HOME");
-  struct files* f = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
-  if (f != NULL && same(f->conf, conf) && same(f->home, home)) return f;
-  struct files* fresh = read_files(conf, home);
-  if (fresh == NULL) return f;
-  if (__atomic_compare_exchange_n(&current, &f, fresh, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return fresh;
-  free_files(fresh);
+  struct files* head = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
+  struct files* f = find_files(head, conf, home);
+  if (f != NULL) return f;
+  f = read_files(conf, home);
+  if (f == NULL) return NULL;
+  f->before = head;
+  while (!__atomic_compare_exchange_n(&newest, &f->before, f, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
   return f;
 }
 

@@ -5,7 +5,7 @@
 // This is C, so that the rule stands once: the core asks it through cgo, and the shim, which answers some questions before there
 // is any Go, compiles the same file (capi/shim/params_source.c). Each of the two objects has a copy of its own.
 //
-// A file is read once in the life of the process, and again only when NCCL_CONF_FILE or HOME has changed. What has been read is
+// A file is read once in the life of the process, when the values of NCCL_CONF_FILE and HOME first name it. What has been read is
 // never freed: texts that are returned stay valid, except those of the environment, which belong to the host program. No lock is
 // taken, so a forked child may ask as well.
 #ifndef HCCL_PARAMS_SOURCE_H
