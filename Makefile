@@ -34,7 +34,7 @@ SHIM_SRC  := $(wildcard capi/shim/*.c)
 SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 
 .DEFAULT_GOAL := all
-.PHONY: all shim core tool deps run test check ci bench race asan soak clean install help
+.PHONY: all shim core tool deps run test examples check ci bench race asan soak clean install help
 
 all: shim core tool ## build the libraries and the tool
 
@@ -72,10 +72,17 @@ deps: ## install missing Debian packages (as root), or say which are missing
 run: deps all ## a checked all-reduce sweep over 4 processes, through the public C interface
 	$(BIN)/hccl perf all_reduce -b 8 -e 64M -f 2 --ranks 4 -c 1
 
+# Made when it is first asked for, by a recipe: some examples and tests use packages that the machine may not have.
+TEST_PYTHON = $(eval TEST_PYTHON := $(shell PYTHON="$(PYTHON)" sh .ci/python "$(abspath $(BUILD))/venv"))$(TEST_PYTHON)
+
+examples: deps all ## build and run the examples: C, and Python where its packages can be had
+	CC="$(CC)" PYTHON="$(TEST_PYTHON)" sh examples/run $(BUILD)
+
 test: deps all ## all tests; ends with go test's and unittest's own lines
 	$(GO) vet ./...
 	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" CXX="$(CXX)" $(GO) test -count=1 -timeout 15m ./...
-	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" $(PYTHON) -m unittest discover
+	CC="$(CC)" PYTHON="$(TEST_PYTHON)" sh examples/run $(BUILD)
+	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" $(TEST_PYTHON) -m unittest discover
 
 check: all ## format, vet, house rules and short unit tests: before each commit, under a minute
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

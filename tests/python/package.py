@@ -1,4 +1,5 @@
 """The package hccl from the checkout, on the library that the other tests use, and jobs of forked ranks on it."""
+
 import os
 import sys
 import time
@@ -21,6 +22,7 @@ except ImportError:
     ml_dtypes = None
 try:
     import torch
+
     torch.set_num_threads(1)  # its pool of threads would not survive the forks of the tests
 except ImportError:
     torch = None
@@ -51,3 +53,12 @@ def together(bodies):
         for child in children:
             if child.pipe is not None:
                 child.kill()
+
+
+def raised(call, *arguments, **named):
+    """The exception of a call, or None."""
+    try:
+        call(*arguments, **named)
+    except Exception as e:
+        return e
+    return None
