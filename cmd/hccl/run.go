@@ -22,7 +22,7 @@ const runText = `Starts a program several times on this machine, each with its r
   MASTER_ADDR, MASTER_PORT        where rank 0 may listen: 127.0.0.1 and a port that was free at the start
 
 What the ranks write is passed on line by line, each line with its rank before it. Their standard input is empty. Signals that ask
-to end, and SIGUSR1 and SIGUSR2, are passed on to all ranks and their children.
+to end, and SIGUSR1 and SIGUSR2, are passed on to all ranks and their children; so are Ctrl-Z and its end. A second Ctrl-C kills.
 
 When a rank fails, the others have --grace seconds to end by themselves and say what they saw; then they are asked to end (SIGTERM)
 and, 3 seconds later, killed. The exit status is that of the rank that failed first, or 128 and its signal, or 0.`
@@ -71,6 +71,8 @@ type gang struct {
 	ranks []*exec.Cmd
 	alive []bool
 	ended chan ending
+
+	interrupted bool // by a first Ctrl-C
 }
 
 func (o *runOptions) run(args []string) error {
@@ -82,7 +84,8 @@ func (o *runOptions) run(args []string) error {
 		o.port = port
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGTSTP, syscall.SIGCONT)
 	defer signal.Stop(signals)
 	g := &gang{runOptions: o, ended: make(chan ending, o.n)}
 	out, err := newPipe(os.Stdout), newPipe(os.Stderr)
@@ -141,8 +144,7 @@ func (g *gang) prefix(r int) string {
 	return fmt.Sprintf("[%*d] ", len(strconv.Itoa(g.n-1)), r)
 }
 
-// await returns when all ranks have ended. After a failure, or a signal that asks to end, the steps towards the end follow each
-// other: nothing, SIGTERM, SIGKILL.
+// await returns when all ranks have ended. After a failure the steps towards the end follow each other: nothing, SIGTERM, SIGKILL.
 func (g *gang) await(signals chan os.Signal) error {
 	var result error
 	var next <-chan time.Time
@@ -158,13 +160,27 @@ func (g *gang) await(signals chan os.Signal) error {
 				next = time.After(time.Duration(g.grace * float64(time.Second)))
 			}
 		case s := <-signals:
-			g.signal(s.(syscall.Signal))
+			g.pass(s.(syscall.Signal))
 		case <-next:
 			g.signal(sign)
 			sign, next = syscall.SIGKILL, time.After(grace)
 		}
 	}
 	return result
+}
+
+// pass is what the tool does with a signal to itself. A second Ctrl-C means it: whoever still lives is killed.
+func (g *gang) pass(s syscall.Signal) {
+	switch {
+	case s == syscall.SIGTSTP: // Ctrl-Z: the ranks, which are not in the terminal's group, stop with this process
+		g.signal(syscall.SIGSTOP)
+		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
+	case s == syscall.SIGINT && g.interrupted:
+		g.signal(syscall.SIGKILL)
+	default:
+		g.interrupted = g.interrupted || s == syscall.SIGINT
+		g.signal(s)
+	}
 }
 
 // signal sends to the groups of ranks that have not been waited for: their numbers are still theirs.

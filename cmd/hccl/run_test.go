@@ -100,6 +100,29 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	}
 }
 
+// Ranks that go on after a Ctrl-C are killed at the second.
+func TestSecondInterruptKills(t *testing.T) {
+	c := exec.CommandContext(t.Context(), tool(t), "run", "-n", "2", "--", "sh", "-c", "trap 'echo no' INT; echo up; while :; do sleep 0.05; done")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]int{}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		_, word, _ := strings.Cut(lines.Text(), " ")
+		if said[word]++; said[word] == 2 {
+			_ = c.Process.Signal(syscall.SIGINT)
+		}
+	}
+	_ = c.Wait()
+	if said["no"] != 2 || c.ProcessState.ExitCode() != 137 {
+		t.Errorf("status %d, %v", c.ProcessState.ExitCode(), said)
+	}
+}
+
 func TestRunBadCommands(t *testing.T) {
 	for args, want := range map[string]string{"": "no command to run", "-n 0 -- true": "from 1 to 4096",
 		"-n 2 -- /nowhere/at/all": "no such file",

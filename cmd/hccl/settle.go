@@ -24,7 +24,10 @@ func (a *asked) settle(f *pflag.FlagSet, w *world, trouble error) error {
 	if j.least > j.most {
 		return fmt.Errorf("-b %d is above -e %d: the sweep would be empty", j.least, j.most)
 	}
-	return a.settleSubjects()
+	if err := a.settleSubjects(); err != nil {
+		return err
+	}
+	return j.fits(memoryLeft())
 }
 
 func (a *asked) settleSizes(f *pflag.FlagSet) {

@@ -56,7 +56,9 @@ func hccl(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	err := c.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		status = exit.ExitCode()
+		if status = exit.ExitCode(); status < 0 {
+			t.Logf("hccl %v: %v", args, err) // names the signal
+		}
 	} else if err != nil {
 		t.Fatal(err)
 	}

@@ -35,14 +35,14 @@ var launchers = []launcher{
 		localSize: "OMPI_COMM_WORLD_LOCAL_SIZE", job: []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
 	{name: "MPICH", rank: "PMI_RANK", size: "PMI_SIZE", local: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS",
 		job: []string{"PMI_JOBID", "PALS_APID"}},
-	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_NTASKS", local: "SLURM_LOCALID", hosts: "SLURM_NNODES",
+	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS", local: "SLURM_LOCALID", hosts: "SLURM_STEP_NUM_NODES",
 		must: []string{"SLURM_STEP_ID"}, job: []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 }
 
 // detect is the world of this process, nil where nothing started it; or why the variables make no sense.
 func detect(env func(string) string) (*world, error) {
 	for _, l := range launchers {
-		if env(l.rank) == "" || env(l.size) == "" || !allSet(env, l.must) {
+		if env(l.rank) == "" || env(l.size) == "" || !allSet(env, l.must) || l.name == "Slurm" && ownShell(env) {
 			continue
 		}
 		w, err := l.world(env)
@@ -57,6 +57,12 @@ func detect(env func(string) string) (*world, error) {
 		}
 	}
 	return nil, nil
+}
+
+// ownShell tells Slurm's steps for a batch script or an interactive shell, whose numbers are the highest: nothing is launched there.
+func ownShell(env func(string) string) bool {
+	step, err := strconv.ParseUint(env("SLURM_STEP_ID"), 10, 64)
+	return err == nil && step >= 0xfffffff0
 }
 
 func allSet(env func(string) string, names []string) bool {
@@ -101,7 +107,7 @@ func (w *world) findMeeting(env func(string) string) (err error) {
 		return err
 	}
 	w.master = ""
-	if env("PMI_FD") != "" && w.by == "MPICH" {
+	if hydra := env("MPI_LOCALNRANKS") != "" || w.job == ""; env("PMI_FD") != "" && w.by == "MPICH" && hydra { // others speak PMI-2 there
 		w.pmi, err = count(env, "PMI_FD", 0, 1<<20)
 		return err
 	}

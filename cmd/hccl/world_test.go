@@ -19,17 +19,19 @@ func from(words string) func(string) string {
 const (
 	torchVars = " RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500 TORCHELASTIC_RUN_ID=x "
 	openVars  = " OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=77 "
-	slurmVars = " SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_LOCALID=0 SLURM_NNODES=2 SLURM_JOB_ID=5 "
+	slurmVars = " SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=0 SLURM_STEP_NUM_NODES=2 SLURM_JOB_ID=5 "
 )
 
 func TestLaunchersAreKnown(t *testing.T) {
 	torch := &world{by: "torchrun", rank: 3, size: 4, local: 1, master: "h", masterPort: 29500, pmi: -1, job: "torchrun/x"}
 	for env, want := range map[string]*world{
-		"":                                nil,
-		"MASTER_ADDR=h MASTER_PORT=29500": nil,
-		slurmVars:                         nil, // a batch script, outside any step
-		torchVars:                         torch,
-		torchVars + openVars:              torch, // torchrun below mpirun
+		"":                                     nil,
+		"MASTER_ADDR=h MASTER_PORT=29500":      nil,
+		slurmVars + "SLURM_STEP_ID=4294967290": nil, // salloc's shell
+		"PMI_RANK=1 PMI_SIZE=2 PMI_FD=9 PMI_JOBID=7.0": {by: "MPICH", rank: 1, size: 2, pmi: -1, job: "MPICH/7.0"}, // Slurm's PMI-2
+		slurmVars:            nil, // a batch script, outside any step
+		torchVars:            torch,
+		torchVars + openVars: torch, // torchrun below mpirun
 		torchVars + slurmVars + " SLURM_STEP_ID=0": torch,
 		openVars: {by: "Open MPI", rank: 1, size: 2, local: 1, oneHost: true, pmi: -1, job: "Open MPI/77"},
 		openVars + "MASTER_ADDR=h MASTER_PORT=1": {by: "Open MPI", rank: 1, size: 2, local: 1, oneHost: true, master: "h", masterPort: 1,
