@@ -1,5 +1,6 @@
 """Copies the shared objects of a built tree into the package, as hccl/lib. There is nothing to compile.
- They are looked for in HCCL_LIB, else in build/lib of the checkout. Without them the package is installed all the same, and finds
+
+They are looked for in HCCL_LIB, else in build/lib of the checkout. Without them the package is installed all the same, and finds
 the library when it is used: by HCCL_LIB or as libhccl_compat.so of the system; hccl.lib.path() says which.
 """
 
@@ -7,16 +8,12 @@ import os
 import shutil
 
 from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
-
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:
-    from wheel.bdist_wheel import bdist_wheel
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FROM = os.environ.get("HCCL_LIB") or os.path.join(HERE, "..", "build", "lib")
-FROM = FROM if os.path.isdir(FROM) else os.path.dirname(FROM)  # HCCL_LIB may name the file itself
+FROM = os.path.dirname(FROM) if os.path.isfile(FROM) else FROM  # HCCL_LIB may name the file itself
 FILES = ("libnccl.so.2", "libhccl_core.so")
 BUILT = all(os.path.isfile(os.path.join(FROM, name)) for name in FILES)
 

@@ -5,10 +5,12 @@
     with hccl.Communicator.from_environment() as comm:
         gradients = numpy.ones(1000, numpy.float32)
         comm.all_reduce(gradients, op=hccl.AVG)
- Buffers are numpy arrays, torch CPU tensors and anything with the buffer protocol; nothing is copied. Operations return when
+
+Buffers are numpy arrays, torch CPU tensors and anything with the buffer protocol; nothing is copied. Operations return when
 their result is there, and give up the interpreter's lock while they wait. What is wrong with an argument is a TypeError or a
 ValueError before the library is called; what the library answers is an hccl.Error with its sentence. docs/python.md has it all.
- The files: communicator (the class), operations (its operations), buffers and elements (what an argument is), vectors (blocks of
+
+The files: communicator (the class), operations (its operations), buffers and elements (what an argument is), vectors (blocks of
 different sizes), groups, reductions, memory, config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the
 shared library), results (errors).
 """

@@ -1,5 +1,6 @@
 """Element types: what the library computes with, and what it can only move.
- A type that the library does not have (int16, complex64, a struct) travels as bytes in operations that move data, and is refused
+
+A type that the library does not have (int16, complex64, a struct) travels as bytes in operations that move data, and is refused
 in those that compute. bool travels as uint8; its minimum is `and`, its maximum `or`.
 """
 

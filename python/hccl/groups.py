@@ -3,7 +3,8 @@
     with hccl.group():
         comm.send(a, peer=1)
         comm.recv(b, peer=1)
- The calls are carried out together at the end of the outermost group; until then their buffers are kept alive. A group that is
+
+The calls are carried out together at the end of the outermost group; until then their buffers are kept alive. A group that is
 left by an exception is dropped: nothing of it is done. Groups belong to the thread, as in NCCL.
 """
 

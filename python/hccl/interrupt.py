@@ -1,13 +1,16 @@
 """Ctrl-C while the main thread waits in a call of the library.
- Python runs signal handlers on the main thread, between bytecodes; a main thread that waits in C runs none. But Python's own C
+
+Python runs signal handlers on the main thread, between bytecodes; a main thread that waits in C runs none. But Python's own C
 handler writes the signal's number into the wakeup descriptor at once, whatever the main thread does:
 
     main thread   enter: take the descriptor │ call of the library ......... ends with an error │ leave │ KeyboardInterrupt
     watcher                                  └ reads SIGINT, aborts the call's communicators ┘
- So a call costs no hand-over to another thread. Measured on two cores of a virtual machine: 1.7 us to take the descriptor and put
-it back, against 10 to 60 us for a helper thread that makes the call. The descriptor is held during calls only and put back
+
+So a call costs no hand-over to another thread. Measured on two cores of a virtual machine: 1.7 us to take the descriptor and put
+it back, against 12 to 16 us for a helper thread that makes the call. The descriptor is held during calls only and put back
 afterwards, because asyncio uses it as well; what arrives meanwhile is passed on to whoever held it before.
- Only Python's default handler of SIGINT is treated so. With a handler of another kind nobody can know what it wants: it runs when
+
+Only Python's default handler of SIGINT is treated so. With a handler of another kind nobody can know what it wants: it runs when
 the call has ended. Calls of other threads need nothing: the main thread gets its KeyboardInterrupt, and may abort.
 """
 

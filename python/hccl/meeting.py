@@ -1,5 +1,6 @@
 """How ranks come by one id: from a launcher's variables, through a file, or through a store.
- Rank 0 makes the id and passes it on; the others wait for it. Ranks that then do not come are the library's business, which names
+
+Rank 0 makes the id and passes it on; the others wait for it. Ranks that then do not come are the library's business, which names
 them.
 """
 

@@ -1,5 +1,6 @@
 """The operations of a communicator: they check what they are given, then make one call of the library.
- Counts never need to be given: they follow from the buffers. Where `recv` may be left out, the result goes to `send`'s place.
+
+Counts never need to be given: they follow from the buffers. Where `recv` may be left out, the result goes to `send`'s place.
 Every operation gives back the buffer that holds its result, or None on a rank that gets none.
 """
 

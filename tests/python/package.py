@@ -1,6 +1,7 @@
 """The package hccl from the checkout, on the library that the other tests use, and jobs of forked ranks on it."""
 
 import os
+import socket
 import sys
 import time
 import unittest
@@ -62,3 +63,14 @@ def raised(call, *arguments, **named):
     except Exception as e:
         return e
     return None
+
+
+def packaged():
+    """The environment of another program that uses this package."""
+    return {**os.environ, "PYTHONPATH": os.path.join(nccl.ROOT, "python"), "HCCL_LIB": nccl.PATH}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]

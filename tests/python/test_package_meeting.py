@@ -10,8 +10,7 @@ import tempfile
 import threading
 import unittest
 
-import nccl
-from package import hccl, needs_torch, together
+from package import free_port, hccl, needs_torch, packaged, together
 from hccl import meeting
 
 F = lambda *values: array.array("f", values)  # noqa: E731
@@ -26,15 +25,8 @@ print(f"rank {comm.size} {total}\\n", end="")  # one write: lines of ranks do no
 """
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def clean(**env):
-    kept = {k: v for k, v in os.environ.items() if k not in VARIABLES}
-    return {**kept, "PYTHONPATH": os.path.join(nccl.ROOT, "python"), "HCCL_LIB": nccl.PATH, **env}
+def clean():
+    return {k: v for k, v in packaged().items() if k not in VARIABLES}
 
 
 def under(env, body):

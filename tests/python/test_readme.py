@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import nccl
+from package import packaged
 
 LIMIT = 60
 
@@ -18,7 +19,7 @@ def examples(language):
 
 class Readme(unittest.TestCase):
     def run_in(self, folder, *command):
-        env = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(nccl.PATH)}
+        env = {**packaged(), "LD_LIBRARY_PATH": os.path.dirname(nccl.PATH)}
         done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
