@@ -16,6 +16,7 @@ import (
 type batch struct {
 	comms []*Comm
 	limit time.Duration // of this batch, 0: each communicator's own
+	aside bool          // it runs beside the program's own threads, which may need all processors: it spins little
 	bell  *shm.Bell     // while it naps
 	since time.Time     // when the present standstill was first noticed; zero while things move
 	check time.Time     // when to look closer next
@@ -51,7 +52,7 @@ func (b *batch) drive() error {
 	}
 	defer spinners.Add(-1)
 	for _, c := range b.comms {
-		if c.crowded {
+		if c.crowded || b.aside {
 			patience = min(patience, crowdedSpins)
 		}
 		if c.net != nil {

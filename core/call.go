@@ -17,6 +17,9 @@ type Call struct {
 	Tag   int32  // of a message
 	Scale uint64 // PreMulSum: the factor, bits of Type
 
+	Stream *Stream    // nil: the call returns with its result
+	Factor device.Ptr // on a stream: where Scale is to be read when the operation begins; 0: it is known
+
 	// The V forms: elements for or of each rank and their offsets in elements; nil otherwise.
 	SendCounts, SendDispls, RecvCounts, RecvDispls []uint64
 

@@ -15,7 +15,7 @@ const (
 // Finalize waits until everything that was asked of the communicator is done. A non-blocking one only begins to.
 func (c *Comm) Finalize() error {
 	if !c.blocking {
-		schedule(&job{comms: []*Comm{c}, run: func() {}})
+		schedule(&job{comms: []*Comm{c}, pending: true, run: func() {}})
 		return errInProgress
 	}
 	c.drain()
@@ -66,10 +66,10 @@ func (c *Comm) end(how shm.State) error {
 	return nil
 }
 
-// quiet waits until no call is inside and no job runs, at most d.
+// quiet waits until no call and no job is inside, at most d. A job may go on with other communicators.
 func (c *Comm) quiet(d time.Duration) bool {
 	end := time.Now().Add(d)
-	for k := 0; c.inside.Load() > 0 || c.busy(); k++ {
+	for k := 0; c.inside.Load() > 0; k++ {
 		if time.Now().After(end) {
 			return false
 		}

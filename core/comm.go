@@ -60,9 +60,10 @@ type Comm struct {
 	anyGone atomic.Bool
 	told    atomic.Uint64 // number of the last operation whose header audit has told, over TCP
 	cancels []func()      // of the watches
+	queued  atomic.Bool   // jobs were queued since the C path was open; only of a blocking one
 
 	mu     sync.Mutex
-	jobs   []*job                   // guarded by scheduler.mu: what a non-blocking communicator has queued, the first is running
+	jobs   []*job                   // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
 	memory map[uintptr]registration // guarded by mu
 	nextID uintptr                  // guarded by mu
 }

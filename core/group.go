@@ -47,7 +47,11 @@ func runInits(items []Item) error {
 		if !it.Init.Blocking {
 			spec := it.Init
 			it.Err = errInProgress
-			schedule(&job{comms: []*Comm{c}, run: func() { _ = c.make(spec) }}) // an error is c's failure
+			c.inside.Add(1) // an end waits for the making, also before it begins
+			schedule(&job{comms: []*Comm{c}, pending: true, run: func() {
+				defer c.leave()
+				_ = c.make(spec) // an error is c's failure
+			}})
 			continue
 		}
 		wg.Go(func() { it.Err = c.make(it.Init) })
@@ -76,6 +80,9 @@ func runCalls(items []Item) error {
 	if len(comms) == 0 {
 		return firstError(items)
 	}
+	if streams := streamsOf(items); streams != nil {
+		return launch(comms, streams, items)
+	}
 	if !slices.ContainsFunc(comms, func(c *Comm) bool { return c.blocking }) {
 		for _, c := range comms {
 			if e := c.failure.Load(); e != nil {
@@ -84,25 +91,26 @@ func runCalls(items []Item) error {
 		}
 		announceSplits(items, false)
 		keep := keepItems(items)
-		schedule(&job{comms: comms, run: func() { runKept(comms, keep) }})
+		schedule(&job{comms: comms, pending: true, run: func() { runKept(&batch{}, comms, keep) }})
 		return errInProgress
 	}
 	for _, c := range comms {
 		c.drain()
 	}
 	announceSplits(items, true)
-	return runBatch(comms, items)
+	return runBatch(&batch{}, comms, items)
 }
 
 // runKept runs the calls of a job. No call is there any more to return their errors, so each becomes that of its communicator, also
 // where the call alone was refused.
-func runKept(comms []*Comm, items []Item) {
-	_ = runBatch(comms, items)
+func runKept(b *batch, comms []*Comm, items []Item) error {
+	err := runBatch(b, comms, items)
 	for i := range items {
-		if it := &items[i]; it.Err != nil && it.Split == nil {
+		if it := &items[i]; it.Err != nil && it.Call != nil && !it.Comm.closing.Load() {
 			it.Comm.break_(it.Err)
 		}
 	}
+	return err
 }
 
 // keepItems copies what the caller may free or reuse once the call has returned.
@@ -138,8 +146,7 @@ func concerned(items []Item) []*Comm {
 
 // runBatch runs the calls of items to their end and makes the communicators that splits ask for. One communicator's failure is not
 // that of the others.
-func runBatch(comms []*Comm, items []Item) error {
-	b := &batch{}
+func runBatch(b *batch, comms []*Comm, items []Item) error {
 	for _, c := range comms {
 		err := c.enter()
 		if e := c.failure.Load(); err == nil && e != nil {
@@ -203,7 +210,7 @@ func setErr(items []Item, c *Comm, err error) {
 // Do runs one call on a blocking communicator, on the calling thread and without allocating; Enqueue is for everything else.
 // origin identifies the caller's item where the C path may have left it pending.
 func (c *Comm) Do(call *Call, origin uintptr) error {
-	if !c.blocking {
+	if !c.blocking || call.Stream != nil {
 		kept := *call
 		return runCalls([]Item{{Comm: c, Call: &kept}})
 	}
@@ -211,6 +218,9 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 		return err
 	}
 	defer c.leave()
+	if c.queued.Load() && !c.hot.Resume(origin) {
+		c.drain()
+	}
 	if e := c.failure.Load(); e != nil {
 		c.abandon(origin)
 		return e
@@ -222,6 +232,9 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 		c.resume(call)
 	} else {
 		c.hot.Lock()
+		if c.queued.Load() {
+			c.reopen()
+		}
 		err := c.add(call)
 		if err != nil && ResultOf(err) == InvalidArgument { // refused, and nothing has begun
 			c.turn.clear()

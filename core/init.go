@@ -122,7 +122,7 @@ func (c *Comm) finish() error {
 	}
 	c.hot = hot
 	c.table = proto.NewTable(c.ports, c.n, c.rank)
-	if c.net == nil && c.n > 1 && c.free() && c.blocking && !log.On(log.LevelTrace, log.Call) { // C traces nothing
+	if c.direct() {
 		hot.Open(true)
 		c.handle.Ready(c.rank, c.n, hot)
 	} else {

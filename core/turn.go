@@ -39,11 +39,7 @@ type collective struct {
 // add puts a call into the turn. A call that no plan can do is refused here, before it takes a number.
 func (c *Comm) add(call *Call) error {
 	if !call.message() {
-		op := c.protoOp(call)
-		if err := op.Valid(); err != nil {
-			return failf(InvalidArgument, "%w", err)
-		}
-		if _, err := c.choose(call); err != nil {
+		if err := c.judge(call); err != nil {
 			return err
 		}
 		c.turn.queue = append(c.turn.queue, *call)
@@ -58,6 +54,19 @@ func (c *Comm) add(call *Call) error {
 	}
 	c.turn.live = append(c.turn.live, m)
 	return nil
+}
+
+// judge says why no plan can do a call, nil if one can.
+func (c *Comm) judge(call *Call) error {
+	if call.message() {
+		return nil
+	}
+	op := c.protoOp(call)
+	if err := op.Valid(); err != nil {
+		return failf(InvalidArgument, "%w", err)
+	}
+	_, err := c.choose(call)
+	return err
 }
 
 // clear makes the turn ready for the next.

@@ -114,6 +114,9 @@ func (h *Hot) Open(on bool) {
 	word(&h.c.open).Store(v)
 }
 
+// IsOpen reports whether C takes operations now.
+func (h *Hot) IsOpen() bool { return word(&h.c.open).Load() != 0 }
+
 func word(p *C.uint32_t) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(p)) }
 
 // Lock serialises the calls on a communicator; C takes the same lock by trying once. A pending operation holds it.
