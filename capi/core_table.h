@@ -6,7 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCCL_TABLE_VERSION 1u
+#define HCCL_TABLE_VERSION 2u
+
+// A stream or event is a number below a mark in the upper 16 bits, which no address of a program has.
+#define HCCL_HANDLE_SHIFT 48
+#define HCCL_STREAM_MARK 0x4853ull
+#define HCCL_EVENT_MARK 0x4845ull
 
 struct ncclComm; // never defined: a handle is a number with a generation (shim/handle.h), so that a stale one is an error and not a crash
 
@@ -26,7 +31,8 @@ struct hccl_item {
   int32_t root;           // root, or the peer of a message
   int32_t tag;            // of a message
   uint64_t scale;         // PreMulSum: the factor, bits of type
-  void* stream;           // NULL: the call is synchronous
+  void* stream;           // NULL: the call is synchronous; else a handle of stream_create
+  const void* factor;     // on a stream: where scale is to be read when the operation begins; NULL: it is known
   const uint64_t* scounts; // V forms: elements to (all-to-all-v) each rank, and their offsets; NULL otherwise
   const uint64_t* sdispls;
   const uint64_t* rcounts; // V forms: elements of each rank, and their offsets
@@ -74,6 +80,19 @@ struct hccl_core_table {
   int (*comm_register)(uint64_t id, void* p, size_t size, void** handle);
   int (*comm_deregister)(uint64_t id, void* handle);
   int (*mem_stats)(uint64_t id, int stat, uint64_t* value);
+  int (*stream_create)(void** stream);
+  int (*stream_known)(void* stream); // ncclSuccess, or ncclInvalidArgument with a text
+  int (*stream_destroy)(void* stream);
+  int (*stream_synchronize)(void* stream);
+  int (*stream_query)(void* stream);
+  int (*stream_host_func)(void* stream, void (*fn)(void*), void* arg);
+  int (*stream_wait_event)(void* stream, void* event);
+  int (*event_create)(void** event);
+  int (*event_destroy)(void* event);
+  int (*event_record)(void* event, void* stream); // stream may be NULL, as everything on it is done
+  int (*event_synchronize)(void* event);
+  int (*event_query)(void* event);
+  int (*event_elapsed)(void* start, void* end, float* milliseconds);
 };
 
 // The core's one entry point. NULL where services->version differs.

@@ -33,7 +33,9 @@ func one(it *C.struct_hccl_item) C.int {
 		return report(it.comm, err)
 	}
 	var call core.Call
-	readCall(it, c.Size(), &call)
+	if err := readCall(it, c.Size(), &call); err != nil {
+		return report(it.comm, err)
+	}
 	if err := c.Do(&call, uintptr(unsafe.Pointer(it))); err != nil {
 		return report(it.comm, err)
 	}
@@ -85,7 +87,9 @@ func hccl_core_simulate(items *C.struct_hccl_item, n C.size_t, microseconds *C.f
 			return report(it.comm, err)
 		}
 		var call core.Call
-		readCall(&it, c.Size(), &call)
+		if err := readCall(&it, c.Size(), &call); err != nil {
+			return report(it.comm, err)
+		}
 		total += c.Estimate(&call).Seconds() * 1e6
 	}
 	*microseconds = C.float(total)

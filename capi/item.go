@@ -13,8 +13,9 @@ import (
 	"hccl.dev/hccl/internal/coll"
 )
 
-// readCall turns the arguments of a C item into a core.Call. n is the number of ranks, for the V forms.
-func readCall(it *C.struct_hccl_item, n int, c *core.Call) {
+// readCall turns the arguments of a C item into a core.Call. n is the number of ranks, for the V forms. The only argument that can
+// be wrong by now is the stream, which may have been destroyed since the shim looked at it.
+func readCall(it *C.struct_hccl_item, n int, c *core.Call) (err error) {
 	*c = core.Call{Func: coll.Func(it._func), Type: coll.DataType(it._type), Red: coll.RedOp(it.red),
 		Send: device.Ptr(uintptr(it.send)), Recv: device.Ptr(uintptr(it.recv)), Count: uint64(it.count),
 		Root: int(it.root), Tag: int32(it.tag), Scale: uint64(it.scale),
@@ -24,6 +25,11 @@ func readCall(it *C.struct_hccl_item, n int, c *core.Call) {
 	}
 	c.SendCounts, c.SendDispls = counts(it.scounts, n), counts(it.sdispls, n)
 	c.RecvCounts, c.RecvDispls = counts(it.rcounts, n), counts(it.rdispls, n)
+	if it.stream != nil {
+		c.Factor = device.Ptr(uintptr(it.factor))
+		c.Stream, err = findStream(it.stream)
+	}
+	return err
 }
 
 func counts(p *C.uint64_t, n int) []uint64 {
@@ -77,6 +83,5 @@ func readItem(it *C.struct_hccl_item, out *core.Item) error {
 		return nil
 	}
 	out.Call = new(core.Call)
-	readCall(it, c.Size(), out.Call)
-	return nil
+	return readCall(it, c.Size(), out.Call)
 }

@@ -10,6 +10,11 @@ void hccl_core_ready(struct ncclComm* comm, int rank, int nranks, void* hot) { s
 void hccl_core_fd_opened(int fd) { services->fd_opened(fd); }
 void hccl_core_fd_closed(int fd) { services->fd_closed(fd); }
 const char* hccl_core_path(void) { return services->path(); }
+void hccl_core_call(void* fn, void* arg) {
+  void (*f)(void*);
+  *(void**)&f = fn;
+  f(arg);
+}
 
 // runtime/cgo installs Go's handlers through sigaction. This one only reads: the host's handlers stay as they are, in every
 // thread and at every moment, and Go believes what it asked for. Hidden, so that only this object sees it.
@@ -19,9 +24,13 @@ __attribute__((visibility("hidden"))) int sigaction(int sig, const struct sigact
   return __sigaction(sig, NULL, old);
 }
 
-// Go's exports have no const: these say what core_table.h promises.
+// Go's exports have no const and take no functions: these say what core_table.h promises.
 static int simulate(const struct hccl_item* items, size_t n, float* microseconds) {
   return hccl_core_simulate((struct hccl_item*)items, n, microseconds);
+}
+
+static int stream_host_func(void* stream, void (*fn)(void*), void* arg) {
+  return hccl_core_stream_host_func(stream, *(void**)&fn, arg);
 }
 
 static struct hccl_core_table table = {
@@ -38,6 +47,19 @@ static struct hccl_core_table table = {
   .comm_register = hccl_core_comm_register,
   .comm_deregister = hccl_core_comm_deregister,
   .mem_stats = hccl_core_mem_stats,
+  .stream_create = hccl_core_stream_create,
+  .stream_known = hccl_core_stream_known,
+  .stream_destroy = hccl_core_stream_destroy,
+  .stream_synchronize = hccl_core_stream_synchronize,
+  .stream_query = hccl_core_stream_query,
+  .stream_host_func = stream_host_func,
+  .stream_wait_event = hccl_core_stream_wait_event,
+  .event_create = hccl_core_event_create,
+  .event_destroy = hccl_core_event_destroy,
+  .event_record = hccl_core_event_record,
+  .event_synchronize = hccl_core_event_synchronize,
+  .event_query = hccl_core_event_query,
+  .event_elapsed = hccl_core_event_elapsed,
 };
 
 __attribute__((visibility("default"))) const struct hccl_core_table* hccl_core_open(const struct hccl_services* s) {

@@ -9,4 +9,5 @@ void hccl_core_ready(struct ncclComm* comm, int rank, int nranks, void* hot);
 void hccl_core_fd_opened(int fd);
 void hccl_core_fd_closed(int fd);
 const char* hccl_core_path(void);
+void hccl_core_call(void* fn, void* arg); // fn(arg): Go cannot call a C function by its address
 #endif

@@ -19,14 +19,6 @@ ncclResult_t hccl_check_rank(ncclComm_t comm, const char* who, const char* what,
   return hccl_fail(comm, ncclInvalidArgument, "%s: %s %d is no rank of this communicator (0 to %d)", who, what, rank, nranks - 1);
 }
 
-// 1 and 2 are CUDA's names for its two default streams, which on host memory mean what NULL means.
-ncclResult_t hccl_check_stream(ncclComm_t comm, const char* who, cudaStream_t stream) {
-  if ((uintptr_t)stream <= 2) return ncclSuccess;
-  return hccl_fail(comm, ncclInvalidArgument,
-                   "%s: stream %p: on host memory the stream must be NULL for now, the call then returns with its result; host "
-                   "streams come later", who, (void*)stream);
-}
-
 ncclResult_t hccl_check_extent(ncclComm_t comm, const char* who, const void* p, size_t count, size_t size, size_t blocks,
                                size_t* bytes) {
   uintptr_t end;

@@ -8,7 +8,6 @@ size_t hccl_type_size(int type);
 ncclResult_t hccl_check_type(ncclComm_t comm, const char* who, int type);
 // what is "root" or "peer"; nranks 0: not known yet, the core checks the upper end.
 ncclResult_t hccl_check_rank(ncclComm_t comm, const char* who, const char* what, int rank, int nranks);
-ncclResult_t hccl_check_stream(ncclComm_t comm, const char* who, cudaStream_t stream);
 // blocks blocks of count elements of size bytes that start at p; p may be NULL. *bytes gets the size of all.
 ncclResult_t hccl_check_extent(ncclComm_t comm, const char* who, const void* p, size_t count, size_t size, size_t blocks,
                                size_t* bytes);

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "group.h"
 #include "redop.h"
+#include "stream.h"
 
 enum user { ALL, ROOT };                       // the ranks that use a buffer
 enum place { SAME, OWN_OF_RECV, OWN_OF_SEND, NOWHERE }; // in place: equal, the own block in the larger buffer, not possible
@@ -51,7 +52,7 @@ static ncclResult_t check_buffers(const struct hccl_call* a, const struct shape*
 static ncclResult_t fill(const struct hccl_call* a, struct hccl_comm* c, struct hccl_item* item, const void** factor) {
   const struct shape* s = &shapes[a->func];
   int nranks = atomic_load_explicit(&c->nranks, memory_order_acquire), rank = atomic_load_explicit(&c->rank, memory_order_relaxed);
-  ncclResult_t e = hccl_check_stream(a->comm, a->who, a->stream);
+  ncclResult_t e = hccl_take_stream(a->comm, a->who, a->stream, &item->stream);
   if (e == ncclSuccess) e = hccl_check_type(a->comm, a->who, a->type);
   if (e == ncclSuccess && s->reduces) e = hccl_redop_use(c, a->comm, a->who, a->op, a->type, item, factor);
   if (e == ncclSuccess && s->rooted) e = hccl_check_rank(a->comm, a->who, "root", a->root, nranks);

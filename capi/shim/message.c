@@ -2,6 +2,7 @@
 #include "check.h"
 #include "coll.h"
 #include "group.h"
+#include "stream.h"
 
 static ncclResult_t message(enum hccl_func func, const char* who, const void* send, void* recv, size_t count, int type, int peer,
                             ncclComm_t comm, cudaStream_t stream) {
@@ -10,16 +11,15 @@ static ncclResult_t message(enum hccl_func func, const char* who, const void* se
   size_t bytes;
   const void* buff = func == HCCL_SEND ? send : recv;
   int nranks = atomic_load_explicit(&c->nranks, memory_order_acquire);
-  ncclResult_t e = hccl_check_stream(comm, who, stream);
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = func, .comm = comm, .id = hccl_number(c, comm), .send = send,
+                           .recv = recv, .count = count, .type = type, .root = peer};
+  ncclResult_t e = hccl_take_stream(comm, who, stream, &item.stream);
   if (e == ncclSuccess) e = hccl_check_type(comm, who, type);
   if (e == ncclSuccess) e = hccl_check_rank(comm, who, "peer", peer, nranks);
   if (e == ncclSuccess) e = hccl_check_extent(comm, who, buff, count, hccl_type_size(type), 1, &bytes);
   if (e == ncclSuccess && count > 0)
     e = hccl_check_pointer(comm, who, func == HCCL_SEND ? "the send buffer" : "the receive buffer", buff);
-  if (e != ncclSuccess) return e;
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = func, .comm = comm, .id = hccl_number(c, comm), .send = send,
-                           .recv = recv, .count = count, .type = type, .root = peer};
-  return hccl_start(&item, NULL);
+  return e == ncclSuccess ? hccl_start(&item, NULL) : e;
 }
 
 HCCL_API(ncclResult_t, ncclSend,

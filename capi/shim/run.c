@@ -11,9 +11,15 @@ void hccl_settle(const struct hccl_item* item, const struct hccl_extra* extra) {
   if (extra->out != NULL) *extra->out = NULL;
 }
 
-// prepare reads what is to be read when the operation starts, not when it was asked for.
+// take_factor reads what is to be read when the operation starts, not when it was asked for: on a stream the core does that.
+static void take_factor(struct hccl_item* item, const struct hccl_extra* extra) {
+  if (extra->factor == NULL) return;
+  if (item->stream != NULL) item->factor = extra->factor;
+  else item->scale = hccl_factor(extra->factor, item->type);
+}
+
 static void prepare(struct hccl_item* item, const struct hccl_extra* extra) {
-  if (extra->factor != NULL) item->scale = hccl_factor(extra->factor, item->type);
+  take_factor(item, extra);
   item->result = UNSET;
 }
 
@@ -33,7 +39,7 @@ static int try_fast(const struct hccl_core_table* table, const struct hccl_item*
 ncclResult_t hccl_run_one(struct hccl_item* item, const struct hccl_extra* extra) {
   const struct hccl_core_table* table = hccl_core();
   if (table != NULL) {
-    if (extra->factor != NULL) item->scale = hccl_factor(extra->factor, item->type);
+    take_factor(item, extra);
     int result = try_fast(table, item);
     if (result >= 0) return (ncclResult_t)result;
   }

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "group.h"
 #include "redop.h"
+#include "stream.h"
 #include <stdlib.h>
 
 struct blocks { // a buffer that holds one block for each rank
@@ -35,11 +36,12 @@ static ncclResult_t measure(struct blocks* b, ncclComm_t comm, const char* who, 
 }
 
 // known refuses a communicator whose size is not known yet: the arrays could not even be read.
-static ncclResult_t known(struct hccl_comm* c, ncclComm_t comm, const char* who, int type, cudaStream_t stream, int* nranks) {
+static ncclResult_t known(struct hccl_comm* c, ncclComm_t comm, const char* who, int type, cudaStream_t stream, void** taken,
+                          int* nranks) {
   *nranks = atomic_load_explicit(&c->nranks, memory_order_acquire);
   if (*nranks == 0)
     return hccl_fail(comm, ncclInvalidUsage, "%s: the communicator is still being made: ask ncclCommGetAsyncError first", who);
-  ncclResult_t e = hccl_check_stream(comm, who, stream);
+  ncclResult_t e = hccl_take_stream(comm, who, stream, taken);
   return e == ncclSuccess ? hccl_check_type(comm, who, type) : e;
 }
 
@@ -50,9 +52,10 @@ static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* count
   static const char who[] = "hcclAllGatherV";
   struct hccl_comm* c = hccl_need(comm, who);
   if (c == NULL) return ncclInvalidArgument;
+  void* taken;
   int nranks, rank = atomic_load(&c->rank);
   struct blocks b = {.what = "the receive buffer", .p = recv, .counts = counts, .displs = displs};
-  ncclResult_t e = known(c, comm, who, type, stream, &nranks);
+  ncclResult_t e = known(c, comm, who, type, stream, &taken, &nranks);
   if (e != ncclSuccess) return e;
   size_t size = hccl_type_size(type);
   e = measure(&b, comm, who, nranks, size);
@@ -63,7 +66,8 @@ static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* count
   }
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_GATHER_V, .comm = comm, .id = hccl_number(c, comm),
                            .send = send, .recv = recv, .count = b.total,
-                           .type = type, .rcounts = counts, .rdispls = b.displs, .nranks = nranks};
+                           .type = type, .stream = taken, .rcounts = counts, .rdispls = b.displs,
+                           .nranks = nranks};
   if (e == ncclSuccess) e = hccl_start(&item, NULL);
   free(b.packed);
   return e;
@@ -79,7 +83,7 @@ static ncclResult_t reduce_v(const void* send, void* recv, const uint64_t* count
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_REDUCE_SCATTER_V, .comm = comm, .id = hccl_number(c, comm),
                            .send = send, .recv = recv};
   struct hccl_extra extra = {0};
-  ncclResult_t e = known(c, comm, who, type, stream, &nranks);
+  ncclResult_t e = known(c, comm, who, type, stream, &item.stream, &nranks);
   if (e == ncclSuccess) e = hccl_redop_use(c, comm, who, op, type, &item, &extra.factor);
   if (e != ncclSuccess) return e;
   size_t size = hccl_type_size(type);
@@ -98,16 +102,17 @@ static ncclResult_t reduce_v(const void* send, void* recv, const uint64_t* count
 static ncclResult_t all_to_all_v(struct blocks* s, struct blocks* r, int type, ncclComm_t comm, cudaStream_t stream) {
   static const char who[] = "hcclAlltoAllV";
   struct hccl_comm* c = hccl_need(comm, who);
+  void* taken;
   int nranks;
   if (c == NULL) return ncclInvalidArgument;
-  ncclResult_t e = known(c, comm, who, type, stream, &nranks);
+  ncclResult_t e = known(c, comm, who, type, stream, &taken, &nranks);
   if (e != ncclSuccess) return e;
   size_t size = hccl_type_size(type);
   e = measure(s, comm, who, nranks, size);
   if (e == ncclSuccess) e = measure(r, comm, who, nranks, size);
   if (e == ncclSuccess && s->end > 0 && r->end > 0) e = hccl_check_overlap(comm, who, s->p, s->end, r->p, r->end, NULL, NULL);
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_TO_ALL_V, .comm = comm, .id = hccl_number(c, comm),
-                           .send = s->p, .recv = (void*)r->p, .type = type,
+                           .send = s->p, .recv = (void*)r->p, .type = type, .stream = taken,
                            .scounts = s->counts, .sdispls = s->displs, .rcounts = r->counts,
                            .rdispls = r->displs, .nranks = nranks};
   return e == ncclSuccess ? hccl_start(&item, NULL) : e;

@@ -25,7 +25,7 @@ static void test_refused(ncclComm_t c, ncclComm_t other) {
   REFUSED("peer 4", c, ncclSend(a, 1, f32, 4, c, NULL));
   REFUSED("send", c, ncclSend(NULL, 1, f32, 0, c, NULL));
   REFUSED("receive", c, ncclRecv(NULL, 1, f32, 0, c, NULL));
-  REFUSED("stream", c, ncclAllReduce(a, b, 1, f32, ncclSum, c, stream));
+  REFUSED("0x1000 is no stream of host memory: use what hcclStreamCreate", c, ncclAllReduce(a, b, 1, f32, ncclSum, c, stream));
   REFUSED("overlap", c, ncclAllReduce(a, a + 1, 8, f32, ncclSum, c, NULL));
   REFUSED("overlap", c, ncclAllGather(a, a, 8, f32, c, NULL)); /* rank 1's place is a + 8 */
   REFUSED("overlap", c, ncclReduceScatter(a, a, 8, f32, ncclSum, c, NULL));

@@ -23,6 +23,9 @@ struct fake {
   uint64_t ended;     /* the number that was destroyed or aborted last */
   void* hot;          /* given with ready */
   void (*in_fast)(void); /* called within fast, if set */
+  int streams;        /* and events, that were made */
+  int stream_call;    /* the last call on a stream or event, and on what */
+  void *stream, *event;
   /* As seen while the core was loaded: */
   int signals_blocked; /* all that can be */
   int go_entries;      /* environment entries behind argv that speak to Go */
