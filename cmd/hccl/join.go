@@ -66,10 +66,14 @@ func (r *runner) prepareAlign() error {
 	return nil
 }
 
-// abreast is together, as closely as the ranks can be.
+// abreast is together, as closely as the ranks can be: some may have slept in the first barrier, none does for long in the second.
 func (r *runner) abreast() error {
-	if err := r.together(); err != nil || r.hub == nil {
+	if err := r.together(); err != nil {
 		return err
+	}
+	if r.hub == nil {
+		r.page.barrier(r.threads, r.processors)
+		return nil
 	}
 	_, err := r.align.run(2, nil)
 	return err

@@ -14,6 +14,7 @@ import (
 type page struct {
 	waiting atomic.Int32 // threads at the barrier
 	round   atomic.Int32 // barriers passed
+	asleep  atomic.Int32 // threads that sleep until the round changes
 	id      [idSize]byte // rank 0's, before the first barrier
 	of      [mostRanks]found
 }
@@ -52,7 +53,16 @@ func mapPage(fd int) (*page, error) {
 	return (*page)(unsafe.Pointer(&b[0])), nil // never unmapped: it lives as long as the process
 }
 
-const patience = 2000 // looks before the processor is offered to others, where each rank has one
+const (
+	patience = 2000  // looks before the processor is offered to others, where each thread has one
+	offers   = 20000 // of the processor, by all threads together, before they sleep: many that only yield keep each other from coming
+)
+
+// Operations of futex(2), on memory that processes share.
+const (
+	futexWait = 0
+	futexWake = 1
+)
 
 // barrier returns when all n threads have come. It needs no limit of its own: whoever started the ranks ends them all when one fails.
 func (p *page) barrier(n, processors int) {
@@ -60,13 +70,31 @@ func (p *page) barrier(n, processors int) {
 	if p.waiting.Add(1) == int32(n) {
 		p.waiting.Store(0)
 		p.round.Add(1)
+		if p.asleep.Load() > 0 {
+			p.futex(futexWake, n)
+		}
 		return
 	}
+	spins := patience
+	if n > processors {
+		spins = 0
+	}
 	for k := 0; p.round.Load() == round; k++ {
-		if k > patience || n > processors {
+		switch {
+		case k < spins:
+		case k < spins+offers/n:
 			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		default:
+			p.asleep.Add(1) // before the word is looked at again, by the kernel
+			p.futex(futexWait, int(round))
+			p.asleep.Add(-1)
 		}
 	}
+}
+
+// futex sleeps while the round is this one, or wakes so many. Whatever ends the sleep, the barrier looks again.
+func (p *page) futex(what, value int) {
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.round)), uintptr(what), uintptr(value), 0, 0, 0)
 }
 
 // share is the bytes of what ranks first to first+n-1 found, for the way between processes, and where they are put on arrival.

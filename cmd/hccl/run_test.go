@@ -102,7 +102,8 @@ func TestRunPassesSignalsOn(t *testing.T) {
 
 // Ranks that go on after a Ctrl-C are killed at the second.
 func TestSecondInterruptKills(t *testing.T) {
-	c := exec.CommandContext(t.Context(), tool(t), "run", "-n", "2", "--", "sh", "-c", "trap 'echo no' INT; echo up; while :; do sleep 0.05; done")
+	script := "trap 'echo no' INT; echo up; while :; do sleep 0.05; done"
+	c := exec.CommandContext(t.Context(), tool(t), "run", "-n", "2", "--", "sh", "-c", script)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
