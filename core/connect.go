@@ -170,7 +170,7 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 			err = c.net.Add(r, fd)
 		}
 		if err != nil {
-			return failf(ResultOf(err), "rank %d cannot connect to rank %d: %w", c.rank, r, err)
+			return failf(ResultOf(err), "rank %d cannot connect to rank %d: %w", c.rank, r, err).of(r)
 		}
 	}
 	return nil

@@ -43,6 +43,10 @@ func (c *Comm) tie(inbox *boot.Inbox, deadline time.Time) (*lifeline, error) {
 			if fd, e := l.dial(boot.Limit{Deadline: time.Now().Add(lastWordTime)}); e == nil {
 				boot.Close(fd)
 			}
+			var silent *boot.SilentError
+			if errors.As(err, &silent) { // which knows an address, not a rank
+				err = failf(ResultOf(err), "rank %d needs rank 0 while the communicator is being made: %w", c.rank, err).of(0)
+			}
 			return nil, err
 		}
 		l.fds = []int{fd}

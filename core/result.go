@@ -36,10 +36,19 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 func (e *Error) Unwrap() error { return e.cause }
 
-// failf makes an Error; a %w in format keeps its cause.
+// failf makes an Error; a %w in format keeps its cause and the ranks that it is about.
 func failf(r Result, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Result: r, Text: err.Error(), cause: errors.Unwrap(err)}
+	return &Error{Result: r, Text: err.Error(), Ranks: blamed(err), cause: errors.Unwrap(err)}
+}
+
+// blamed lists the ranks that an error inside err is about.
+func blamed(err error) []int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Ranks
+	}
+	return boot.Blamed(err)
 }
 
 // of names the ranks that an error is about.
@@ -70,7 +79,7 @@ func asError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Result: ResultOf(err), Text: err.Error(), Ranks: boot.Blamed(err), cause: err}
+	return &Error{Result: ResultOf(err), Text: err.Error(), Ranks: blamed(err), cause: err}
 }
 
 // defect is a panic as an error.

@@ -1,0 +1,27 @@
+package hccl
+
+import "hccl.dev/hccl/internal/coll"
+
+// Op says how the elements of all ranks become one. The zero Op is Sum.
+type Op struct {
+	red    coll.RedOp
+	typ    coll.DataType // of factor; PreMulSum only
+	factor uint64        // bits
+}
+
+// The reductions. Integers wrap; Avg of integers is exact and rounds towards zero; NaN of any rank wins: see docs/numerics.md.
+var (
+	Sum  = Op{red: coll.Sum}
+	Prod = Op{red: coll.Prod}
+	Max  = Op{red: coll.Max}
+	Min  = Op{red: coll.Min}
+	Avg  = Op{red: coll.Avg}
+)
+
+// PreMulSum multiplies this rank's elements by factor and sums. Ranks may give different factors. T must be the type of the
+// elements.
+func PreMulSum[T Element](factor T) Op {
+	return Op{red: coll.PreMulSum, typ: typeOf[T](), factor: bitsOf(factor)}
+}
+
+func (o Op) String() string { return o.red.String() }
