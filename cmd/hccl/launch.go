@@ -126,6 +126,9 @@ func runThreads(j *job, p *page, hub *hub, number int) error {
 			processors: runtime.NumCPU()}
 		go func() {
 			runtime.LockOSThread()
+			// The thread outlives the goroutine: as a locked one ends, the core's runtime gives it back the signal mask of its first
+			// call, and a signal then finds this runtime's part of the thread already taken down.
+			defer runtime.UnlockOSThread()
 			err := r.sweep()
 			if err != nil && !errors.Is(err, errWrong) {
 				err = fmt.Errorf("rank %d: %w", r.first, err)
