@@ -110,6 +110,26 @@ func TestProcess(t *testing.T) {
 	}.test(t)
 }
 
+func TestStreams(t *testing.T) {
+	kind{
+		{"order of three communicators on three streams", "case_stream", both, []string{"order"}},
+		{"a stream that is held up", "case_stream", both, []string{"held"}},
+		{"groups", "case_stream", both, []string{"groups"}},
+		{"events", "case_stream", both[:1], []string{"events"}},
+		{"host functions", "case_stream", both, []string{"functions"}},
+		{"progress beside a computation", "case_stream", both, []string{"progress"}},
+		{"errors", "case_stream_end", both, []string{"errors"}},
+		{"a rank is killed", "case_stream_end", both, []string{"killed"}},
+		{"abort with work queued", "case_stream_end", both, []string{"abort"}},
+		{"destroy with work queued", "case_stream_end", both, []string{"destroy"}},
+		{"non-blocking communicators", "case_stream_end", both, []string{"nonblocking"}},
+		{"fork with work queued", "case_stream_end", both, []string{"fork"}},
+		{"thousands of streams", "case_stream_end", both, []string{"crowd"}},
+		{"made and destroyed over and over", "case_stream_end", both, []string{"leak"}},
+		{"waiting", "case_stream_end", both, []string{"wait"}},
+	}.test(t)
+}
+
 func TestCost(t *testing.T) {
 	kind{
 		{"C89 many communicators", "case_cost", both, []string{"cycles"}},
