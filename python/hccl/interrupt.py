@@ -61,6 +61,11 @@ class _Watch:
             with self._mu:
                 self._before = -1
 
+    def close(self) -> None:
+        """Lets go of the descriptors, in a process that has no watcher."""
+        self._read.close()
+        self._write.close()
+
     def _take(self) -> bytes:
         """What has arrived, passed on to whoever held the descriptor before."""
         with self._mu:
@@ -99,6 +104,8 @@ _main = threading.main_thread().ident
 def _forked() -> None:
     """The child of a fork has its parent's descriptors and no watcher; the thread that forked is its main thread."""
     global _watch, _main
+    if _watch is not None:
+        _watch.close()
     _watch, _main = None, threading.get_ident()
 
 
@@ -115,7 +122,7 @@ def enter(waiting: Sequence[Abortable]) -> None:
     try:
         _watch.enter(waiting)
     except ValueError:  # a subinterpreter: it has no signals
-        pass
+        _watch.close()
 
 
 def leave() -> None:

@@ -111,6 +111,29 @@ class Interrupt(unittest.TestCase):
         until = time.monotonic() + ranks.LIMIT
         self.assertEqual((first.result(until), second.result(until)), ((7, ["handler"]), None))
 
+    def test_a_forked_child_keeps_nothing(self):
+        """The descriptors of the watcher are closed in a child, which makes its own when it needs them."""
+
+        def descriptors():
+            return {
+                os.readlink(f"/proc/self/fd/{fd}")
+                for fd in os.listdir("/proc/self/fd")
+                if os.path.exists(f"/proc/self/fd/{fd}")
+            }
+
+        def body():
+            before = descriptors()
+            hccl.interrupt.call((object(),), int)  # as any call does, without the library
+            return len(descriptors() - before), ranks.Child(lambda: len(sockets(descriptors()) - before)).result(
+                time.monotonic() + ranks.LIMIT
+            )
+
+        def sockets(of):
+            return {name for name in of if name.startswith("socket:")}
+
+        child = ranks.Child(body)
+        self.assertEqual(child.result(time.monotonic() + ranks.LIMIT), (2, 0))
+
     def test_beside_asyncio(self):
         """asyncio holds the wakeup descriptor; a signal during a call of ours still reaches its handler."""
 
