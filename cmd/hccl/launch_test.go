@@ -56,7 +56,8 @@ func TestLaunchedProcessSaysWhoIsAbsent(t *testing.T) {
 
 // Many more threads than processors meet at each barrier; when all of them only yielded, 32 did not get through in a minute.
 func TestManyThreadsOnFewProcessors(t *testing.T) {
-	out, text, status := hccl(t, "perf", "all_reduce", "--lib", library(t), "--threads", "--ranks", "48", "-b", "1K", "-e", "1K", "-n", "1", "-w", "0")
+	out, text, status := hccl(t, "perf", "all_reduce", "--lib", library(t), "--threads", "--ranks", "48", "-b", "1K", "-e", "1K", "-n", "1",
+		"-w", "0")
 	if status != 0 || len(rowForm.FindAllString(out, -1)) != 1 {
 		t.Errorf("status %d\n%s%s", status, out, text)
 	}
