@@ -107,7 +107,10 @@ func (f format) encode(x float32) uint32 {
 		sign = f.sign()
 	}
 	magnitude := math.Abs(float64(x))
-	if math.IsInf(magnitude, 0) {
+	switch {
+	case magnitude == 0:
+		return sign
+	case math.IsInf(magnitude, 0):
 		return sign | f.infinity()
 	}
 	_, e := math.Frexp(magnitude) // magnitude is in [1/2, 1) times 2^e
