@@ -122,7 +122,7 @@ def enter(waiting: Sequence[Abortable]) -> None:
     try:
         _watch.enter(waiting)
     except ValueError:  # a subinterpreter: it has no signals
-        _watch.close()
+        pass
 
 
 def leave() -> None:

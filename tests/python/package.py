@@ -66,8 +66,8 @@ def raised(call, *arguments, **named):
 
 
 def packaged():
-    """The environment of another program that uses this package."""
-    return {**os.environ, "PYTHONPATH": os.path.join(nccl.ROOT, "python"), "HCCL_LIB": nccl.PATH}
+    """The environment of another program that uses this package. Buffered, so that a line is one write and ranks' lines do not mix."""
+    return {**os.environ, "PYTHONPATH": os.path.join(nccl.ROOT, "python"), "HCCL_LIB": nccl.PATH, "PYTHONUNBUFFERED": ""}
 
 
 def free_port():
