@@ -98,7 +98,7 @@ class _Watch:
 
 
 _watch: _Watch | None = None
-_main = threading.main_thread().ident
+_main = threading.main_thread().ident  # None where there are no signals
 
 
 def _forked() -> None:
@@ -114,15 +114,15 @@ os.register_at_fork(after_in_child=_forked)
 
 def enter(waiting: Sequence[Abortable]) -> None:
     """Before a call that may wait. `leave` must follow, whatever happens, also when `enter` itself is interrupted."""
-    global _watch
+    global _watch, _main
     if threading.get_ident() != _main:
         return
-    if _watch is None:
-        _watch = _Watch()
     try:
+        if _watch is None:
+            _watch = _Watch()
         _watch.enter(waiting)
-    except ValueError:  # a subinterpreter: it has no signals
-        pass
+    except (ValueError, RuntimeError):  # a subinterpreter: it has no signals, and may have no threads
+        _main = None
 
 
 def leave() -> None:

@@ -66,7 +66,7 @@ def raised(call, *arguments, **named):
 
 
 def packaged():
-    """The environment of another program that uses this package. Buffered, so that a line is one write and ranks' lines do not mix."""
+    """The environment of another program that uses this package. Buffered: a line is one write, and ranks' lines do not mix."""
     return {**os.environ, "PYTHONPATH": os.path.join(nccl.ROOT, "python"), "HCCL_LIB": nccl.PATH, "PYTHONUNBUFFERED": ""}
 
 

@@ -24,7 +24,7 @@ def run(*command, **env):
 
 
 def builds():
-    """Whether pip can build the package without fetching anything. Asked by version, because importing setuptools patches Python."""
+    """Whether pip can build the package without fetching anything. By version: importing setuptools patches Python."""
     try:
         version = importlib.metadata.version("setuptools").split(".")
         return importlib.util.find_spec("pip") is not None and tuple(map(int, version[:2])) >= (70, 1)

@@ -2,15 +2,18 @@
 
 import array
 import gc
+import importlib.util
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 import unittest
 import warnings
 
 import ranks
-from package import hccl, job, raised, together
+from package import hccl, job, packaged, raised, together
 
 F = lambda *values: array.array("f", values)  # noqa: E731
 
@@ -162,6 +165,32 @@ class Life(unittest.TestCase):
             return [str(w.message) for w in caught]
 
         self.assertEqual(together([body]), [["<hccl.Communicator, rank 0 of 1> was never closed: use it in a with block"]])
+
+    def test_subinterpreter(self):
+        """It has no signals, and may have no threads: calls do without being ready for Ctrl-C."""
+        for name in ("_interpreters", "_xxsubinterpreters"):
+            if importlib.util.find_spec(name) is not None:
+                break
+        else:
+            self.skipTest("this Python has no subinterpreters")
+        code = (
+            f"import sys; sys.path[:0] = {sys.path!r}\n"
+            "import array, hccl\n"
+            "with hccl.Communicator(0, 1, hccl.unique_id()) as comm:\n"
+            "    print([comm.all_reduce(array.array('f', [2]))[0] for _ in range(2)], flush=True)"
+        )
+        program = f"import {name} as i; said = i.run_string(i.create(), {code!r}); print(said or 'done')"
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=packaged(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+        )
+        if "does not support loading in subinterpreters" in done.stdout:
+            self.skipTest("this Python's ctypes does not load in subinterpreters")
+        self.assertEqual(done.stdout.splitlines(), ["[2.0, 2.0]", "done"])
 
     def test_child_of_a_fork(self):
         """A forked child may drop its parent's communicator, and cannot use it; the parent goes on."""
