@@ -66,6 +66,8 @@ struct hccl_services {
 
 struct hccl_core_table {
   uint32_t version, size;
+  // To be called once on each thread, with all signals blocked, before any other entry: see capi/shim/core.h.
+  void (*attach)(void);
   // Small operations among ranks of one host, in C: an ncclResult_t, or -1: not here, take enqueue.
   int (*fast)(void* hot, const struct hccl_item* item);
   // Runs items, or starts them where their communicator is non-blocking; the first error, each item's own in result.

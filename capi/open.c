@@ -36,6 +36,7 @@ static int stream_host_func(void* stream, void (*fn)(void*), void* arg) {
 static struct hccl_core_table table = {
   .version = HCCL_TABLE_VERSION,
   .size = sizeof table,
+  .attach = hccl_core_attach,
   .enqueue = hccl_core_enqueue,
   .simulate = simulate,
   .finalize = hccl_core_finalize,

@@ -4,7 +4,7 @@
 //   2. room.c makes sure that the limits of the process let Go start, which would otherwise end the process
 //   3. all signals are blocked in this thread, so that the threads that Go makes while it is loaded inherit that
 //   4. dlopen, from the folder in which this object lies
-//   5. the signal mask is put back, hccl_core_open waits for Go's start and returns the table
+//   5. hccl_core_open waits for Go's start and returns the table, still with all signals blocked (core.h says why)
 //   6. the environment is put back
 //
 // Signal handlers need nothing here: the core's own sigaction (capi/open.c) leaves the host's in place.
@@ -48,6 +48,17 @@ __attribute__((constructor)) static void remember_relative_path(void) {
   if (dladdr(&hccl_table, &info) != 0 && info.dli_fname != NULL && info.dli_fname[0] != '/') hccl_path();
 }
 
+pthread_key_t hccl_attached;
+
+void hccl_core_attach(const struct hccl_core_table* t) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  t->attach();
+  pthread_setspecific(hccl_attached, t); // fails only without memory; the thread is then attached at each call
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void* open_core(char* file, size_t size) {
   const char* slash = strrchr(hccl_path(), '/');
   int folder = slash != NULL ? (int)(slash - path) + 1 : 0; // without a path the loader's own search is left
@@ -75,8 +86,17 @@ static const struct hccl_core_table* start(void) {
   }
   const struct hccl_core_table* (*open)(const struct hccl_services*);
   *(void**)&open = dlsym(core, "hccl_core_open");
-  const struct hccl_core_table* t = open != NULL ? open(&hccl_services) : NULL;
-  if (t != NULL && t->version == HCCL_TABLE_VERSION && t->size >= sizeof *t) return t;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const struct hccl_core_table* t = open != NULL ? open(&hccl_services) : NULL; // this thread's first entry: see hccl_core_attach
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (t != NULL && t->version == HCCL_TABLE_VERSION && t->size >= sizeof *t) {
+    int e = pthread_key_create(&hccl_attached, NULL);
+    if (e == 0) return t;
+    hccl_fail(NULL, ncclSystemError, "no thread-specific key is left for HCCL: %s", strerror(e));
+    return NULL;
+  }
   hccl_fail(NULL, ncclSystemError, "%s was not built together with %s: install both from the same build", file, path);
   return NULL;
 }

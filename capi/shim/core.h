@@ -2,16 +2,26 @@
 #ifndef HCCL_CORE_H
 #define HCCL_CORE_H
 #include "api.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 extern _Atomic(const struct hccl_core_table*) hccl_table; // NULL: not opened, or not ours any more after a fork
 
 const struct hccl_core_table* hccl_core_load(void);
 
-// The core's table, or NULL with a text that says why there is none.
+// Binds the calling thread to the core's Go runtime. At a thread's first entry Go keeps its signal mask, and when the thread ends
+// Go puts that mask back, from a destructor of the thread's data. A host program written in Go has by then blocked all signals and
+// taken down what its handlers stand on: one pending SIGURG, which its collector sends all the time, was its death. So the first
+// entry is made with all signals blocked, and the thread's own mask put back behind it.
+void hccl_core_attach(const struct hccl_core_table* t);
+extern pthread_key_t hccl_attached; // valid once hccl_table is set; not NULL on a thread that is bound
+
+// The core's table, or NULL with a text that says why there is none. The calling thread may enter the core after it.
 static inline const struct hccl_core_table* hccl_core(void) {
   const struct hccl_core_table* t = atomic_load_explicit(&hccl_table, memory_order_acquire);
-  return t != NULL ? t : hccl_core_load();
+  if (t == NULL) t = hccl_core_load();
+  if (t != NULL && pthread_getspecific(hccl_attached) == NULL) hccl_core_attach(t);
+  return t;
 }
 
 // What a call answers when hccl_core has given NULL.

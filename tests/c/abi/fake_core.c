@@ -139,8 +139,10 @@ static int event_elapsed(void* start, void* end, float* milliseconds) {
   return note(start, end, 10);
 }
 
+static void attach(void) {}
+
 static const struct hccl_core_table table = {
-  HCCL_TABLE_VERSION, sizeof table, fast,      enqueue,  simulate,      finalize,        destroy, abort_,
+  HCCL_TABLE_VERSION, sizeof table, attach, fast, enqueue, simulate, finalize, destroy, abort_,
   async_error,        mem_alloc,    mem_free,  comm_register, comm_deregister, mem_stats,
   stream_create, stream_known, stream_destroy, stream_synchronize, stream_query, stream_host_func, stream_wait_event,
   event_create, event_destroy, event_record, event_synchronize, event_query, event_elapsed,
