@@ -31,12 +31,11 @@
 //
 // # Waiting, and Go's scheduler
 //
-// A call that waits first spins, then yields its thread to the operating system, then sleeps in it. It does not park its goroutine,
-// which would cost more than most operations take. For some 0.1 ms it therefore occupies one of GOMAXPROCS processors. Ranks that
-// are goroutines of one program and outnumber GOMAXPROCS wait for each other through the scheduler, in milliseconds rather than
-// microseconds; raise GOMAXPROCS to their number plus what else must run. Ranks in processes of their own need no such care.
-// Slices are pinned for the duration of a call. No operation without a context that can end allocates memory, the V forms and
-// groups excepted.
+// A call that waits first spins, then gives way, then sleeps in the operating system. It does not park its goroutine, which would
+// cost more than most operations take: for up to 0.2 ms it occupies one of GOMAXPROCS processors, and after that a thread. Where the
+// ranks of a program outnumber GOMAXPROCS, as it was when the last communicator was made, giving way lets other goroutines run, so
+// that the ranks get forward by turns. Slices are pinned for the duration of a call. A call without V counts, outside a group and
+// with a context that cannot end, allocates nothing.
 //
 // The package is the core of libnccl.so.2 without its C interface: programs of both kinds can share a communicator if they come by
 // the same id. docs/go.md has the whole in the order of a first reading.

@@ -3,6 +3,7 @@ package hccl
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 
 	"hccl.dev/hccl/core"
@@ -57,6 +58,7 @@ type beginning struct {
 }
 
 func begin(ctx context.Context, id ID, n int, ranks []int, opts []Option) *beginning {
+	core.CalledByGo(runtime.GOMAXPROCS(0))
 	b := &beginning{ctx: ctx, id: id}
 	for _, rank := range ranks {
 		c := &Comm{rank: rank, n: n}

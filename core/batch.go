@@ -71,7 +71,7 @@ func (b *batch) drive() error {
 			idle++
 		case idle < patience+yielding:
 			idle++
-			shm.Yield()
+			giveWay()
 		case b.nap():
 			idle = patience
 		}

@@ -93,12 +93,14 @@ func register(c *Comm) {
 		registry.byID = map[uint64]*Comm{}
 	}
 	registry.byID[c.id] = c
+	commsHere.Store(int32(len(registry.byID)))
 	registry.mu.Unlock()
 }
 
 func unregister(c *Comm) {
 	registry.mu.Lock()
 	delete(registry.byID, c.id)
+	commsHere.Store(int32(len(registry.byID)))
 	registry.mu.Unlock()
 }
 

@@ -6,7 +6,7 @@
 //
 //	call.go, group.go     a call, or the items of a group; Do is one call on the calling thread, Enqueue everything else
 //	schedule.go           jobs of non-blocking communicators, on goroutines
-//	batch.go              the communicators of one thread's calls, driven together: spin, yield, sleep, and look why nothing moves
+//	batch.go, yield.go    the communicators of one thread's calls, driven together: spin, yield, sleep, and look why nothing moves
 //	turn.go               one communicator's collectives, one after the other, by mail (shm/fast) or by plan.go
 //	messages*.go, match.go   point-to-point messages beside them
 //
