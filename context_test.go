@@ -132,3 +132,35 @@ func TestAbortFromOutside(t *testing.T) {
 		}
 	})
 }
+
+// A context may end at any moment of init and of use: whatever was on its way ends, with an error that is the context's on the rank
+// that it hit, and names a rank on the others.
+func TestContextEndsAtAnyMoment(t *testing.T) {
+	over(t, func(t *testing.T) {
+		for k := range 30 {
+			ctx, cancel := context.WithTimeout(background, time.Duration(k)*300*time.Microsecond)
+			comms, err := hccl.InitAll(ctx, 3)
+			if err != nil {
+				wantError(t, err, hccl.ErrContext)
+				cancel()
+				continue
+			}
+			for r, err := range each(t, comms, func(c *hccl.Comm) (err error) {
+				calls := background
+				if c.Rank() == 1 {
+					calls = ctx
+				}
+				for buf := make([]float32, 1+500*k); err == nil; {
+					err = hccl.AllReduce(calls, c, buf, buf, hccl.Sum)
+				}
+				c.Abort()
+				return err
+			}) {
+				if r == 1 != errors.Is(err, context.DeadlineExceeded) || r != 1 && !errors.Is(err, hccl.ErrRemote) {
+					t.Errorf("rank %d: %v", r, err)
+				}
+			}
+			cancel()
+		}
+	})
+}
