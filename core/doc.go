@@ -5,7 +5,8 @@
 // In the order in which an operation's data moves:
 //
 //	call.go, group.go     a call, or the items of a group; Do is one call on the calling thread, Enqueue everything else
-//	schedule.go           jobs of non-blocking communicators, on goroutines
+//	launch.go             calls on streams, which return at once; stream.go and event.go are what they stand on
+//	schedule.go           jobs, on goroutines: what non-blocking communicators or streams have queued
 //	batch.go, yield.go    the communicators of one thread's calls, driven together: spin, yield, sleep, and look why nothing moves
 //	turn.go               one communicator's collectives, one after the other, by mail (shm/fast) or by plan.go
 //	messages*.go, match.go   point-to-point messages beside them
@@ -19,8 +20,8 @@
 //	the hot lock (shm/fast)   the turn: whoever begins operations holds it to their end; of several communicators by their numbers.
 //	                          C takes it by trying, and may leave an operation pending with it, which Do takes over
 //	Comm.mu                   registrations
-//	scheduler.mu              queues of jobs; nothing else is called with it
-//	registry.mu               numbers of communicators
+//	scheduler.mu              queues of jobs, of communicators and of streams; nothing that locks is called with it
+//	registry.mu, roster.mu    numbers of communicators, streams and events
 //
 // Abort takes none of them: it raises a word that every wait looks at, counts the calls inside out, and only then releases memory.
 // Fields without a lock are written before the stage becomes made and never again, or are atomic.

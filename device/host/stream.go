@@ -15,13 +15,14 @@ const (
 	perThreadStream = 2
 )
 
-// Stream is the calling thread for the NULL stream and for the two implicit ones. No other stream exists on host memory.
+// Stream is the calling thread for the NULL stream and for the two implicit ones. The streams that programs make of host memory are
+// core's: they decide when an operation begins, and it then runs on whatever thread begins it.
 func (Processor) Stream(handle uintptr) (device.Stream, error) {
 	switch handle {
 	case 0, legacyStream, perThreadStream:
 		return inline{}, nil
 	}
-	return nil, fmt.Errorf("stream %#x is none of host memory: pass NULL", handle)
+	return nil, fmt.Errorf("stream %#x is none of this device: pass NULL", handle)
 }
 
 // Place, Alloc, Free and ValidRange are the package's functions.
