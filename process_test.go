@@ -17,9 +17,8 @@ import (
 
 // A test that needs ranks in other processes starts this binary again with a role in the environment:
 //
-//	"sum ID RANK N"     init, one all-reduce, "done", close
-//	"hold ID RANK N"    init, "ready", then it waits until it is killed
-//	"lonely ID RANK N"  init with a limit of 200 ms, which passes -> its error
+//	"sum ID RANK N"   init, two all-reduces, "done", close
+//	"hold ID RANK N"  init, "ready", then it waits until it is killed
 const roleVariable = "HCCL_GO_TEST_ROLE"
 
 func play(role string) error {
@@ -154,7 +153,7 @@ func TestKilledProcess(t *testing.T) {
 	})
 }
 
-// Ranks that never come are named when the limit of the context or of the settings has passed.
+// Who waits for ranks that never come is let go by its context. (That HCCL_INIT_TIMEOUT names them is in TestBadInits.)
 func TestAbsentRanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(background, shortly)
 	defer cancel()
