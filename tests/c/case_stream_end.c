@@ -68,6 +68,25 @@ static void killed_body(void) {
   ncclCommAbort(c);
 }
 
+/* ---- a limit ends what runs on a stream; what is queued behind it fails with it ---- */
+
+static void limit_body(void) {
+  ncclComm_t c = comm_new();
+  cudaStream_t s = stream_new();
+  if (me == 0) {
+    MUST(c, ncclAllReduce(buff, result, many, ncclFloat32, ncclSum, c, s)); /* rank 1 makes none */
+    MUST(c, ncclAllReduce(buff, result, 1, ncclFloat32, ncclSum, c, s));
+    NOTE("waiting for a limit");
+    double start = now();
+    WANT(ncclTimeout, NULL, hcclStreamQuery(s) == ncclInProgress ? hcclStreamSynchronize(s) : ncclSuccess);
+    WITHIN(3, start);
+    SAYS(NULL, "missing: 1");
+    MUST(NULL, hcclStreamQuery(s));
+  }
+  meet();
+  ncclCommAbort(c);
+}
+
 /* ---- abort ends what runs and what is queued; the stream goes on ---- */
 
 static void* aborts(void* c) {
@@ -246,9 +265,10 @@ int main(int argc, char** argv) {
   static const struct { const char* name; int ranks; void (*body)(void); } all[] = {
     {"errors", 2, errors_body}, {"killed", 3, killed_body},           {"abort", 2, abort_body}, {"destroy", 2, destroy_body},
     {"fork", 2, fork_body},     {"nonblocking", 2, nonblocking_body}, {"crowd", 2, crowd_body}, {"leak", 2, leak_body},
-    {"wait", 2, wait_body},
+    {"wait", 2, wait_body},     {"limit", 2, limit_body},
   };
   const char* what = argc > 1 ? argv[1] : "";
+  if (!strcmp(what, "limit")) setenv("HCCL_TIMEOUT", "0.5", 1);
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (!strcmp(what, all[k].name)) return job_run(all[k].ranks, times(40, 600), all[k].body) != 0;
   fprintf(stderr, "no case %s\n", what);

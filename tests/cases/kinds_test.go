@@ -120,6 +120,7 @@ func TestStreams(t *testing.T) {
 		{"progress beside a computation", "case_stream", both, []string{"progress"}},
 		{"errors", "case_stream_end", both, []string{"errors"}},
 		{"a rank is killed", "case_stream_end", both, []string{"killed"}},
+		{"a limit", "case_stream_end", both, []string{"limit"}},
 		{"abort with work queued", "case_stream_end", both, []string{"abort"}},
 		{"destroy with work queued", "case_stream_end", both, []string{"destroy"}},
 		{"non-blocking communicators", "case_stream_end", both, []string{"nonblocking"}},
