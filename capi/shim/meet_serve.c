@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "meet_parts.h"
@@ -16,9 +18,11 @@
 enum {
   STAND_BY_MS = 50, // how often a child looks whether the maker has died
   FULL_MS = 50,     // without descriptors the listeners rest for so long
+  START_S = 5,      // for the thread to get through its start
 };
 
 static int running, bell = -1; // bell: an eventfd that ends poll()
+static sem_t up;               // posted by the thread when it is through its start
 static struct pollfd* polls;
 static size_t polls_room;
 static int64_t rest_until; // no descriptor was left: listeners are not polled until then
@@ -101,6 +105,7 @@ static void handle(size_t n, size_t were) {
 
 static void* serve(void* unused) {
   prctl(PR_SET_NAME, "hccl-meet");
+  sem_post(&up);
   pthread_mutex_lock(&hccl_meet_mu);
   for (int wait; (wait = look_after(hccl_meet_now())) != -2;) {
     int64_t now = hccl_meet_now();
@@ -141,13 +146,25 @@ static int start_thread(void) {
   return e;
 }
 
+// What else is in the process (a sanitizer, an allocator) may take locks in a thread's start that fork() does not know of: a child
+// forked meanwhile has them locked for ever. So this waits, under the mutex, which forks take too: they find the thread in poll()
+// or waiting for the mutex. The limit is for a host that holds new threads back until its caller has returned.
+static void wait_until_up(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += START_S;
+  while (sem_timedwait(&up, &until) != 0 && errno == EINTR) {}
+}
+
 int hccl_meet_start(void) {
   uint64_t one = 1;
   if (bell < 0) bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell < 0) return errno;
   if (running) return write(bell, &one, sizeof one) == sizeof one || errno == EAGAIN ? 0 : errno;
+  if (sem_init(&up, 0, 0) != 0) return errno;
   int e = start_thread();
   running = e == 0;
+  if (running) wait_until_up();
   return e;
 }
 

@@ -1,10 +1,10 @@
 package boot
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -145,89 +145,6 @@ func TestDamagedID(t *testing.T) {
 	wantMet(t, 2, meetAll(m.ID(), 2, upTo(2), same(within(10))))
 }
 
-// The maker dies while one rank waits; a child of it that joined answers in its place, for this id and for others not used yet.
-func TestHeir(t *testing.T) {
-	m := newMaker(t)
-	used, id, other := m.ID(), m.ID(), m.ID()
-	wantMet(t, 2, meetAll(used, 2, upTo(2), same(within(10))))
-	for _, heir := range []string{"idle", "heir", "heir"} { // two compete, one must not
-		if got := m.Ask(fmt.Sprintf("%s %x", heir, id)); got != "ok" {
-			t.Fatal(got)
-		}
-	}
-	waiting := make(chan struct{})
-	first := make(chan error)
-	asked := 0
-	go func() {
-		_, err := Meet(id, 0, 3, blobOf(0), Limit{Deadline: time.Now().Add(30 * time.Second), Abort: func() error {
-			if asked++; asked == 20 {
-				close(waiting)
-			}
-			return nil
-		}})
-		first <- err
-	}()
-	<-waiting
-	m.Kill()
-	wantMet(t, 3, meetAll(id, 3, []int{1, 2}, same(within(30))))
-	if err := <-first; err != nil {
-		t.Fatalf("the rank that waited: %v", err)
-	}
-	wantMet(t, 2, meetAll(other, 2, upTo(2), same(within(10))))
-	var was *UsedError
-	if _, err := Meet(used, 0, 2, nil, within(10)); !errors.As(err, &was) {
-		t.Errorf("a used id after the maker's death: %v", err)
-	}
-}
-
-func TestForkWhileMakerLives(t *testing.T) {
-	m := newMaker(t)
-	first := m.ID()
-	for range 3 { // make an id, fork, init in the children: again and again
-		id := m.ID()
-		if got := m.Ask(fmt.Sprintf("heir %x", id)); got != "ok" {
-			t.Fatal(got)
-		}
-		wantMet(t, 4, meetAll(id, 4, upTo(4), same(within(10))))
-	}
-	wantMet(t, 2, meetAll(first, 2, upTo(2), same(within(10))))
-	// The children stood by, each with a thread, until their ids were used.
-	tasks := fmt.Sprintf("/proc/%d/task/%[1]d/children", m.Cmd.Process.Pid)
-	children, err := os.ReadFile(tasks)
-	if err != nil || len(strings.Fields(string(children))) != 3 {
-		t.Fatalf("children: %q, %v", children, err)
-	}
-	for _, pid := range strings.Fields(string(children)) {
-		settled(t, func() bool {
-			threads, err := os.ReadDir("/proc/" + pid + "/task")
-			return err == nil && len(threads) == 1
-		})
-	}
-	if got := m.Ask("loaded"); got != "sockets 0" {
-		t.Errorf("a child of a process with the core loaded has %s", got)
-	}
-}
-
-// A child that makes ids of its own answers for them, and for its maker's once that is dead.
-func TestForkedMaker(t *testing.T) {
-	m := newMaker(t)
-	id := m.ID()
-	own, err := hex.DecodeString(m.Ask(fmt.Sprintf("child %x", id)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !m.Out.Scan() || m.Out.Text() != "ok" {
-		t.Fatal(m.Out.Text())
-	}
-	a, _ := parseID(id)
-	if b, err := parseID(own); err != nil || b.root == a.root || b.addrs[0] == a.addrs[0] {
-		t.Errorf("the child's id is of its parent's root: %v", err)
-	}
-	wantMet(t, 3, meetAll(own, 3, upTo(3), same(within(10))))
-	m.Kill()
-	wantMet(t, 3, meetAll(id, 3, upTo(3), same(within(10))))
-}
-
 // Back-to-back jobs at one fixed address.
 func TestFixedAddress(t *testing.T) {
 	port := freePort(t)
@@ -251,5 +168,27 @@ func TestFixedAddress(t *testing.T) {
 	}
 	if _, err := Meet(id, 1, 3, nil, within(0.5)); err == nil || !strings.Contains(err.Error(), "rank 0") {
 		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+// Where a listener takes connections but does not greet, the race ends, so that the rank tries again, and the reason says so.
+func TestSilentListener(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r := newRace(challengeMagicValue, [8]byte{}, []netip.AddrPort{l.Addr().(*net.TCPAddr).AddrPort()})
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if s, _, _, err := r.turn(); s != nil || err != nil {
+		t.Fatalf("before its time has passed: %v, %v", s, err)
+	}
+	r.since = r.since.Add(-2 * greetTime)
+	if _, _, _, err := r.turn(); err != errNobody || r.why[0] != errSilent.Error() {
+		t.Errorf("%v, because %q", err, r.why[0])
 	}
 }

@@ -33,6 +33,7 @@ const (
 var (
 	errNobody   = errors.New("no address answers")
 	errStranger = errors.New("somebody else answers there")
+	errSilent   = errors.New("it takes connections but says nothing")
 	errLost     = errors.New("it hangs up") // it died, gave its place to another process, or does not know the secret
 )
 
@@ -69,9 +70,16 @@ func (r *race) lose(i int, err error) {
 	}
 }
 
+// close ends all that are still on their way, and tells those that lead nowhere from those where a connection was made: there
+// somebody listens, but is stopped or hangs.
 func (r *race) close() {
 	for i := range r.runs {
-		r.runs[i].close()
+		if s := &r.runs[i]; s.fd >= 0 {
+			if _, err := unix.Getpeername(s.fd); err == nil {
+				r.why[i] = errSilent.Error()
+			}
+			s.close()
+		}
 	}
 }
 

@@ -8,7 +8,9 @@
 //   strangers      -> "strangers N"
 //   threads        -> "threads N"
 //   exit           exit(0)
+// With ROOT_SLOW_START set, threads take long to start, and hold a lock meanwhile that forks do not know of.
 #include <dirent.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,37 @@
 #include "meet.h"
 
 static int core_loaded;
+
+// --- Threads that start slowly ---
+
+// Like that of an allocator or a sanitizer: a child forked while it is held can start no thread.
+static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct beginning {
+  void* (*start)(void*);
+  void* arg;
+};
+
+static void* begin_slowly(void* p) {
+  struct beginning b = *(struct beginning*)p;
+  free(p);
+  pthread_mutex_lock(&host_lock);
+  usleep(200000);
+  pthread_mutex_unlock(&host_lock);
+  return b.start(b.arg);
+}
+
+// Stands before libc's, and before a sanitizer's.
+int pthread_create(pthread_t* t, const pthread_attr_t* attr, void* (*start)(void*), void* arg) {
+  int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  *(void**)&real = dlsym(RTLD_NEXT, "pthread_create");
+  if (!getenv("ROOT_SLOW_START")) return real(t, attr, start, arg);
+  struct beginning* b = malloc(sizeof *b);
+  *b = (struct beginning){start, arg};
+  return real(t, attr, begin_slowly, b);
+}
+
+// --- Commands ---
 
 static void child(void) {
   if (core_loaded) hccl_meet_core_loaded_child();
