@@ -1,8 +1,9 @@
 // An all-reduce on a stream beside a computation of equal length, in ranks that are processes of this program.
 // usage: overlap RANKS BYTES ROUNDS
 //
-// Each figure is the median over the rounds of the slowest rank, behind a barrier; processor seconds are those of all ranks together.
-// The computation stays in registers: it takes processor time and no memory bandwidth. Prints one line of JSON.
+// A round does each of the four things once, behind barriers. A figure is the lower quartile over the rounds of the slowest rank:
+// other work on the machine disturbs some rounds, and all four things alike. Processor seconds are those of all ranks together, also
+// their quartile. The computation stays in registers: it takes processor time and no memory bandwidth. Prints one line of JSON.
 #define _GNU_SOURCE
 #include <nccl.h>
 #include <sched.h>
@@ -20,11 +21,14 @@
 
 enum { MOST_RANKS = 64, MOST_ROUNDS = 1000 };
 
+enum thing { ON_NULL, ON_STREAM, COMPUTATION, TOGETHER, THINGS };
+
+struct row { double seconds, cpu, reached; };
 static struct page {
   ncclUniqueId id;
   _Atomic int arrived, passed;
   _Atomic long steps; // of the computation, rank 0's choice
-  double took[MOST_ROUNDS][MOST_RANKS], cpu[MOST_RANKS], reached[MOST_ROUNDS][MOST_RANKS];
+  struct row rows[THINGS][MOST_ROUNDS][MOST_RANKS];
 } * page;
 static int me, ranks, rounds;
 static ncclComm_t comm;
@@ -65,8 +69,7 @@ static void compute(long steps) {
 }
 static void reduce(cudaStream_t s) { must(ncclAllReduce(buff, result, count, ncclFloat, ncclSum, comm, s), "all-reduce"); }
 
-enum { ON_NULL, ON_STREAM, COMPUTATION, TOGETHER };
-static void once(int what) {
+static void once(enum thing what) {
   if (what == ON_NULL) reduce(NULL);
   if (what == COMPUTATION) compute(page->steps);
   if (what != ON_STREAM && what != TOGETHER) return;
@@ -77,39 +80,45 @@ static void once(int what) {
   must(hcclStreamSynchronize(stream), "synchronize");
 }
 
-static int less(const void* a, const void* b) { return (*(const double*)a > *(const double*)b) - (*(const double*)a < *(const double*)b); }
-static double median(double rows[][MOST_RANKS]) {
-  double worst[MOST_ROUNDS];
-  for (int k = 0; k < rounds; k++) {
-    worst[k] = 0;
-    for (int r = 0; r < ranks; r++) worst[k] = rows[k][r] > worst[k] ? rows[k][r] : worst[k];
-  }
-  qsort(worst, (size_t)rounds, sizeof *worst, less);
-  return worst[rounds / 2];
+static void measure(enum thing what, int round) {
+  float ms = 0;
+  barrier();
+  double from = now(), before = cpu();
+  once(what);
+  struct row* r = &page->rows[what][round][me];
+  r->seconds = now() - from;
+  r->cpu = cpu() - before;
+  if (what == ON_STREAM || what == TOGETHER) must(hcclEventElapsedTime(&ms, begun, ended), "elapsed");
+  r->reached = ms * 1e-3;
+  barrier();
 }
 
-struct figure { double seconds, cpu, reached; };
-static struct figure measure(int what) {
-  struct figure f = {0};
-  once(what), once(what);
-  barrier();
-  double used = 0;
+static int less(const void* a, const void* b) { return (*(const double*)a > *(const double*)b) - (*(const double*)a < *(const double*)b); }
+static double quartile(double* values) {
+  qsort(values, (size_t)rounds, sizeof *values, less);
+  return values[rounds / 4];
+}
+static struct row figure(enum thing what) {
+  static double seconds[MOST_ROUNDS], used[MOST_ROUNDS], reached[MOST_ROUNDS];
   for (int k = 0; k < rounds; k++) {
-    float ms = 0;
-    barrier();
-    double from = now(), before = cpu();
-    once(what);
-    page->took[k][me] = now() - from;
-    used += cpu() - before;
-    if (what == ON_STREAM || what == TOGETHER) must(hcclEventElapsedTime(&ms, begun, ended), "elapsed");
-    page->reached[k][me] = ms * 1e-3;
+    seconds[k] = used[k] = reached[k] = 0;
+    for (int r = 0; r < ranks; r++) {
+      const struct row* row = &page->rows[what][k][r];
+      if (row->seconds > seconds[k]) seconds[k] = row->seconds;
+      if (row->reached > reached[k]) reached[k] = row->reached;
+      used[k] += row->cpu;
+    }
   }
-  page->cpu[me] = used / rounds;
+  return (struct row){quartile(seconds), quartile(used), quartile(reached)};
+}
+
+// calibrate makes the computation as long as the all-reduce, all ranks computing.
+static void calibrate(void) {
+  page->steps = 1000000;
+  for (int k = 0; k < rounds; k++) measure(ON_STREAM, k);
+  for (int k = 0; k < rounds; k++) measure(COMPUTATION, k);
+  if (me == 0) page->steps = (long)(1e6 * figure(ON_STREAM).seconds / figure(COMPUTATION).seconds);
   barrier();
-  f.seconds = median(page->took), f.reached = median(page->reached);
-  for (int r = 0; r < ranks; r++) f.cpu += page->cpu[r];
-  barrier();
-  return f;
 }
 
 static void rank(void) {
@@ -121,13 +130,10 @@ static void rank(void) {
   must(hcclEventCreate(&ended), "event");
   buff = calloc(count, sizeof *buff), result = malloc(count * sizeof *result);
   if (buff == NULL || result == NULL) exit(1);
-  struct figure null = measure(ON_NULL), alone = measure(ON_STREAM);
-  for (int k = 0; k < 2; k++) { // the computation is made as long as the all-reduce, all ranks computing
-    if (me == 0) page->steps = k == 0 ? 1000000 : (long)((double)page->steps * alone.seconds / median(page->took));
-    barrier();
-    measure(COMPUTATION);
-  }
-  struct figure work = measure(COMPUTATION), both = measure(TOGETHER);
+  calibrate();
+  for (int k = 0; k < rounds; k++)
+    for (enum thing what = 0; what < THINGS; what++) measure(what, k);
+  struct row null = figure(ON_NULL), alone = figure(ON_STREAM), work = figure(COMPUTATION), both = figure(TOGETHER);
   if (me == 0)
     printf("{\"ranks\": %d, \"bytes\": %zu, \"null\": %.6f, \"stream\": %.6f, \"stream_cpu\": %.6f, \"work\": %.6f, \"work_cpu\": %.6f, "
            "\"both\": %.6f, \"both_cpu\": %.6f, \"reached\": %.6f}\n", ranks, count * sizeof *buff, null.seconds, alone.seconds,

@@ -75,8 +75,8 @@ def main():
         for name, row in rows.items():
             print(json.dumps({"place": name, "processors": processors, **row}))
         return
-    print(f"{'':8} {'ranks':>5} {'KiB':>9} " + " ".join(f"{k:>9}" for k in ("NULL", "stream", "work", "together", "reached", "cpu",
-                                                                          "cpu both", "bound")) + f" {'ratio':>6}   of all runs (times in ms)")
+    words = " ".join(f"{k:>9}" for k in ("NULL", "stream", "work", "together", "reached", "cpu", "cpu both", "bound"))
+    print(f"{'':8} {'ranks':>5} {'KiB':>9} {words} {'ratio':>6}   of all runs (times in ms)")
     for name, row in rows.items():
         show(name, row, processors)
 

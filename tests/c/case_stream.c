@@ -81,6 +81,25 @@ static void order_body(void) {
   for (int k = 0; k < COMMS; k++) MUST(c[k], ncclCommDestroy(c[k]));
 }
 
+/* ---- C87: two communicators in opposite orders, each on a stream of its own ---- */
+
+static void crossed_body(void) {
+  ncclComm_t c[2] = {comm_of(0, ranks, me), comm_of(1, ranks, me)};
+  cudaStream_t s[2] = {stream_new(), stream_new()};
+  static _Atomic int landed[2];
+  for (int i = 0; i < times(60, 1000); i++) {
+    size_t count = i % 10 == 9 ? 2 << 20 : 256;
+    NOTE("pair %d of %zu", i, count);
+    for (int k = 0; k < 2; k++) {
+      int which = k ^ (me & 1);
+      fly(c[which], s[which], count, i % 50, &landed[which], i);
+    }
+    if (count > 256) MUST(NULL, hcclStreamSynchronize(s[0])); /* bounds the memory in flight */
+  }
+  for (int k = 0; k < 2; k++) MUST(NULL, hcclStreamSynchronize(s[k]));
+  for (int k = 0; k < 2; k++) MUST(c[k], ncclCommDestroy(c[k]));
+}
+
 /* ---- a call returns while its stream is held up; the next on the communicator waits for it, on whatever stream ---- */
 
 static void held_body(void) {
@@ -229,6 +248,7 @@ static void progress_body(void) {
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "order")) return job_run(3, times(40, 600), order_body) != 0;
+  if (!strcmp(what, "crossed")) return job_run(4, times(40, 600), crossed_body) != 0;
   if (!strcmp(what, "held")) return job_run(2, 40, held_body) != 0;
   if (!strcmp(what, "groups")) return job_run(4, 40, groups_body) != 0;
   if (!strcmp(what, "events")) return job_run(1, 40, events_body) != 0;

@@ -113,6 +113,7 @@ func TestProcess(t *testing.T) {
 func TestStreams(t *testing.T) {
 	kind{
 		{"order of three communicators on three streams", "case_stream", both, []string{"order"}},
+		{"C87 crossed orders on two streams", "case_stream", both, []string{"crossed"}},
 		{"a stream that is held up", "case_stream", both, []string{"held"}},
 		{"groups", "case_stream", both, []string{"groups"}},
 		{"events", "case_stream", both[:1], []string{"events"}},
