@@ -6,8 +6,6 @@ package main
 #cgo LDFLAGS: -ldl
 #include <dlfcn.h>
 #include <stddef.h>
-typedef struct { char b[128]; } uid;
-static int (*version)(int*);
 static int (*init_all)(void**, int, const int*);
 static int (*all_reduce)(const void*, void*, size_t, int, int, void*, void*);
 static int (*async_error)(void*, int*);
@@ -20,7 +18,11 @@ static const char* load(const char* path) {
 	return NULL;
 }
 static int init1(void** c) { return init_all(c, 1, NULL); }
-static int sum(const void* in, void* out, size_t n, void* comm) { int s; all_reduce(in, out, n, 7, 0, comm, NULL); return async_error(comm, &s); }
+enum { FLOAT32 = 7, SUM = 0 };
+static int sum(const void* in, void* out, size_t n, void* comm) {
+	int state, e = all_reduce(in, out, n, FLOAT32, SUM, comm, NULL);
+	return e ? e : async_error(comm, &state);
+}
 */
 import "C"
 import (
