@@ -47,6 +47,7 @@ func (c *Comm) end(how shm.State) error {
 	if c.closing.Swap(true) {
 		return failf(InvalidArgument, "the communicator is being destroyed or aborted by another thread")
 	}
+	close(c.shut)
 	before := c.stage.Swap(closed)
 	if before == made {
 		c.bow(how)

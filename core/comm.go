@@ -55,6 +55,7 @@ type Comm struct {
 	failure atomic.Pointer[Error] // the first fault; every later call returns it
 	stage   atomic.Int32          // making, made, over or closed
 	closing atomic.Bool           // Abort or Destroy wants the waiters out
+	shut    chan struct{}         // closed then
 	inside  atomic.Int32          // calls that are inside, and the thread that makes the communicator
 	gone    []atomic.Uint32       // by rank: goneNo, goneDead; left and aborted stand in the segment
 	anyGone atomic.Bool
@@ -62,10 +63,11 @@ type Comm struct {
 	cancels []func()      // of the watches
 	queued  atomic.Bool   // jobs were queued since the C path was open; only of a blocking one
 
-	mu     sync.Mutex
-	jobs   []*job                   // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
-	memory map[uintptr]registration // guarded by mu
-	nextID uintptr                  // guarded by mu
+	mu      sync.Mutex
+	jobs    []*job                   // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
+	pending int                      // guarded by scheduler.mu: jobs whose calls have returned ncclInProgress
+	memory  map[uintptr]registration // guarded by mu
+	nextID  uintptr                  // guarded by mu
 }
 
 const (

@@ -33,7 +33,7 @@ func newComm(s *InitSpec) (*Comm, error) {
 	_ = algos(v) // reports a list that cannot be read, also where there is nobody to agree with
 	boot.Configure(boot.Settings{Interfaces: v.SocketIfname, Family: v.SocketFamily, Ports: v.PortRange.String(), Library: Library})
 	c := &Comm{id: s.ID, handle: s.Handle, n: s.N, rank: s.Rank, device: s.Device, blocking: s.Blocking, awaited: s.Blocking,
-		name: s.Name, log: log.Rank(s.Rank), settings: v, queue: hostQueue}
+		name: s.Name, log: log.Rank(s.Rank), settings: v, queue: hostQueue, shut: make(chan struct{})}
 	c.prepare()
 	register(c)
 	if s.Began != nil {

@@ -35,7 +35,7 @@ func launch(comms []*Comm, streams []*Stream, items []Item) error {
 	answer, wait := answerOf(items)
 	announceSplits(items, wait)
 	keep := keepItems(items)
-	j := &job{comms: comms, streams: streams, done: make(chan struct{}), pending: answer != nil}
+	j := &job{comms: comms, streams: streams, pending: answer != nil}
 	j.run = func() { j.calls(comms, keep, wait) }
 	if !wait {
 		schedule(j)

@@ -17,23 +17,21 @@ type job struct {
 	streams []*Stream // the same, but they never change
 	run     func()
 	pending bool          // its call has returned ncclInProgress, and ncclCommGetAsyncError says so until it has run
-	done    chan struct{} // closed once it has run; nil where nobody waits
+	done    chan struct{} // closed once it has run; made by schedule
 	lost    chan struct{} // closed if all its communicators go before it has begun; nil where nobody waits
 	running bool          // guarded by scheduler.mu
 }
 
 // scheduler guards all queues at once, since a job may stand in several.
-var scheduler struct {
-	mu      sync.Mutex
-	waiters []chan struct{} // guarded by mu: closed at the next change of a queue
-}
+var scheduler struct{ mu sync.Mutex }
 
 // schedule queues j and starts it when its turn has come. The caller is inside the blocking communicators of j, whose C path is
 // closed until the queue is empty: small calls must not overtake it.
 func schedule(j *job) {
+	j.done = make(chan struct{})
 	scheduler.mu.Lock()
 	for _, c := range j.comms {
-		c.jobs = append(c.jobs, j)
+		c.push(j)
 		if c.blocking {
 			c.queued.Store(true)
 			c.hot.Open(false)
@@ -103,6 +101,7 @@ func (j *job) finish() (next []*job) {
 	defer scheduler.mu.Unlock()
 	for _, c := range j.comms {
 		c.jobs = pop(c.jobs)
+		c.forget(j)
 	}
 	for _, s := range j.streams {
 		s.jobs = pop(s.jobs)
@@ -118,10 +117,7 @@ func (j *job) finish() (next []*job) {
 	for _, s := range j.streams {
 		look(s.jobs)
 	}
-	if j.done != nil {
-		close(j.done)
-	}
-	queuesChanged()
+	close(j.done)
 	return next
 }
 
@@ -131,12 +127,18 @@ func pop(queue []*job) []*job {
 	return queue[1:]
 }
 
-// queuesChanged wakes those who drain. The scheduler's lock is held.
-func queuesChanged() {
-	for _, w := range scheduler.waiters {
-		close(w)
+// push and forget keep the queue's books. The scheduler's lock is held.
+func (c *Comm) push(j *job) {
+	c.jobs = append(c.jobs, j)
+	if j.pending {
+		c.pending++
 	}
-	scheduler.waiters = nil
+}
+
+func (c *Comm) forget(j *job) {
+	if j.pending {
+		c.pending--
+	}
 }
 
 // withdraw takes a communicator that is closing out of all jobs that have not begun: they may wait for the jobs of others, and must
@@ -152,6 +154,7 @@ func (c *Comm) withdraw() {
 	gone := c.jobs[keep:]
 	c.jobs = c.jobs[:keep:keep]
 	for _, j := range gone {
+		c.forget(j)
 		j.comms = slices.DeleteFunc(slices.Clone(j.comms), func(x *Comm) bool { return x == c })
 		if j.begins() {
 			go j.work()
@@ -159,28 +162,28 @@ func (c *Comm) withdraw() {
 			close(j.lost)
 		}
 	}
-	queuesChanged()
 }
 
 // busy reports whether something goes on whose call has returned ncclInProgress.
 func (c *Comm) busy() bool {
 	scheduler.mu.Lock()
 	defer scheduler.mu.Unlock()
-	return slices.ContainsFunc(c.jobs, func(j *job) bool { return j.pending })
+	return c.pending > 0
 }
 
 // drain waits until the jobs that are queued now are done, or the communicator is closing.
 func (c *Comm) drain() {
 	scheduler.mu.Lock()
-	defer scheduler.mu.Unlock()
-	if len(c.jobs) == 0 {
+	var last *job
+	if len(c.jobs) > 0 {
+		last = c.jobs[len(c.jobs)-1]
+	}
+	scheduler.mu.Unlock()
+	if last == nil {
 		return
 	}
-	for last := c.jobs[len(c.jobs)-1]; slices.Contains(c.jobs, last) && !c.closing.Load(); {
-		w := make(chan struct{})
-		scheduler.waiters = append(scheduler.waiters, w)
-		scheduler.mu.Unlock()
-		<-w
-		scheduler.mu.Lock()
+	select {
+	case <-last.done:
+	case <-c.shut:
 	}
 }

@@ -109,7 +109,7 @@ func announceSplits(items []Item, awaited bool) {
 			continue
 		}
 		s.child = &Comm{id: s.ID, handle: s.Handle, device: parent.device, blocking: s.Blocking, awaited: awaited, name: s.Name,
-			log: parent.log, settings: parent.settings, queue: parent.queue}
+			log: parent.log, settings: parent.settings, queue: parent.queue, shut: make(chan struct{})}
 		register(s.child)
 	}
 }

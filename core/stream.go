@@ -83,7 +83,7 @@ func (s *Stream) Query() error {
 
 // put queues something that concerns no communicator.
 func (s *Stream) put(run func()) {
-	schedule(&job{streams: []*Stream{s}, done: make(chan struct{}), run: run})
+	schedule(&job{streams: []*Stream{s}, run: run})
 }
 
 // HostFunc has f, a function of the program, called in the stream's order on a thread of the library. It may take long, and may use
