@@ -113,26 +113,11 @@ static void two_at(const struct hccl_cmd* c, const struct shape* s, size_t at, s
   else s->two(out, x, y, n);
 }
 
-// What comes from another processor's cache arrives page by page as the prefetcher guesses; a walk along LANES places of the range at
-// once, PIECE bytes at each, keeps several pages on their way. Worth 10 to 15 % from some 16 KiB on; shorter ranges are walked
-// straight on.
-enum { LANES = 8, PIECE = 1024, LANES_FROM = 16 << 10 };
-
-// The bytes of a lane, a multiple of PIECE; 0: walk straight on. What LANES of them leave over comes last.
-static size_t lane_of(size_t bytes) { return bytes < LANES_FROM ? 0 : bytes / LANES / PIECE * PIECE; }
-
-static void two_in_lanes(const struct hccl_cmd* c, const struct shape* s, size_t at, size_t n) {
-  size_t lane = lane_of(n * s->dst_size) / s->dst_size, piece = PIECE / s->dst_size;
-  for (size_t i = 0; i < lane; i += piece)
-    for (size_t l = 0; l < LANES; l++) two_at(c, s, at + l * lane + i, piece);
-  two_at(c, s, at + LANES * lane, n - LANES * lane);
-}
-
 static void reduce(const struct hccl_cmd* c, const struct shape* s, const struct hccl_kernels* k) {
   size_t most = BLOCK / (s->roundk ? s->dst_size : s->acc_size), first = lead(c, s->dst_size);
   if (!c->stream && (c->ndst == 1 ? s->two != NULL : s->both != NULL)) {
     if (first) two_at(c, s, 0, first);
-    two_in_lanes(c, s, first, c->n - first);
+    two_at(c, s, first, c->n - first);
     return;
   }
   struct block b;
