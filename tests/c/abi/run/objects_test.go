@@ -104,7 +104,8 @@ var libc = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "
 var moved = strings.Fields(`pthread_create pthread_detach pthread_join pthread_key_create pthread_key_delete pthread_getspecific
 	pthread_setspecific pthread_once pthread_sigmask pthread_getattr_np pthread_attr_getstack pthread_attr_getstacksize
 	pthread_attr_setstacksize pthread_mutex_trylock pthread_rwlock_rdlock pthread_rwlock_unlock pthread_rwlock_wrlock
-	pthread_mutexattr_settype pthread_kill sem_init sem_post sem_wait sem_timedwait dlopen dlsym dlclose dlerror dladdr dlinfo shm_open shm_unlink`)
+	pthread_mutexattr_settype pthread_kill sem_init sem_post sem_wait sem_timedwait dlopen dlsym dlclose dlerror dladdr dlinfo
+	shm_open shm_unlink`)
 
 func newerThan217(version string) bool {
 	major, minor, ok := strings.Cut(strings.TrimPrefix(version, "GLIBC_"), ".")
