@@ -27,21 +27,32 @@ LINK      := -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,--no-undefined
 # The Go runtime of the core lives in somebody else's process: no SIGURG to interrupt loops (our handler for it would replace the
 # host's), and stacks that once grew stay grown (a host's handler may run on them).
 GODEBUGS  := asyncpreemptoff=1,gcshrinkstackoff=1
-CORE_LINK := $(LINK) -Wl,--version-script=$(HERE)/capi/core.map -Wl,-soname,libhccl_core.so
+# The linker runs elsewhere and needs the whole path; the inner quotes are for checkouts in a folder with blanks in its name.
+CORE_LINK := $(LINK) \"-Wl,--version-script=$(HERE)/capi/core.map\" -Wl,-soname,libhccl_core.so
 CORE_LD   := -X=runtime.godebugDefault=$(GODEBUGS) -extldflags '$(CORE_LINK)'
 
 SHIM_SRC  := $(wildcard capi/shim/*.c)
 SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 
 .DEFAULT_GOAL := all
-.PHONY: all shim core tool deps run test examples check ci bench race asan soak clean install help
+# Asked for a shared library, go build makes all of its C anew each time (10 s), so what it is made of is listed here: folders too,
+# which are younger than the library when something was taken away.
+CORE_SRC  := go.mod go.sum $(shell find capi core/. device graph internal net proto shm -type d -o -name '*.go' ! -name '*_test.go' \
+  -o -name '*.[chS]' -o -name '*.map')
+
+.PHONY: all shim core tool deps run test examples check ci bench race asan soak clean install help always
 
 all: shim core tool ## build the libraries and the tool
 
 shim: $(LIB)/libnccl.so.2 $(LIB)/libnccl.so $(LIB)/libhccl_compat.so
 
-$(OBJ)/%.o: capi/shim/%.c Makefile
+# What all is made with: it changes, and is younger than what was made, when another compiler or other flags are asked for.
+$(OBJ)/tools: always
 	@mkdir -p $(OBJ)
+	@printf '%s\n' "$(CC) $(CFLAGS) $(LDFLAGS)" "$$($(GO) version) $(GOFLAGS)" > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(OBJ)/%.o: capi/shim/%.c Makefile $(OBJ)/tools
 	$(CC) $(SHIM_C) $(CFLAGS) -c $< -o $@
 -include $(SHIM_OBJ:.o=.d)
 
@@ -54,13 +65,15 @@ $(LIB)/libnccl.so.2: $(SHIM_OBJ) capi/shim.map
 $(LIB)/libnccl.so $(LIB)/libhccl_compat.so: $(LIB)/libnccl.so.2
 	ln -sf libnccl.so.2 $@
 
-core: ## build the Go core; go build itself knows what is up to date
+core: $(LIB)/libhccl_core.so ## build the Go core
+
+$(LIB)/libhccl_core.so: $(CORE_SRC) Makefile $(OBJ)/tools
 	@mkdir -p $(LIB)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags "$(CORE_LD)" \
-	  -o $(LIB)/libhccl_core.so ./capi
+	  -o $@ ./capi
 	@rm -f $(LIB)/libhccl_core.h
 
-tool: ## build the tool, build/bin/hccl
+tool: ## build the tool, build/bin/hccl; go build itself knows what is up to date
 	@mkdir -p $(BIN)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -o $(BIN)/hccl ./cmd/hccl
 
@@ -82,7 +95,7 @@ test: deps all ## all tests; ends with go test's and unittest's own lines
 	$(GO) vet ./...
 	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" CXX="$(CXX)" $(GO) test -count=1 -timeout 15m ./...
 	CC="$(CC)" PYTHON="$(TEST_PYTHON)" sh examples/run $(BUILD)
-	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" $(TEST_PYTHON) -m unittest discover
+	cd tests/python && HCCL_TEST_LIB="$(abspath $(LIB))/libnccl.so.2" "$(TEST_PYTHON)" -m unittest discover
 
 check: all ## format, vet, house rules and short unit tests: before each commit, under a minute
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -114,22 +127,24 @@ asan: ## the C parts under the address and undefined-behaviour sanitizers
 
 # ---- Installing ----
 
+TO_LIB    = $(DESTDIR)$(LIBDIR)
+TO_SHARE  = $(DESTDIR)$(PREFIX)/share
+
 install: all ## install libraries, headers, the tool with its pages, pkg-config and CMake files (PREFIX, LIBDIR, DESTDIR)
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/hccl $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(LIB)/libnccl.so.2 $(LIB)/libhccl_core.so $(DESTDIR)$(LIBDIR)
-	ln -sf libnccl.so.2 $(DESTDIR)$(LIBDIR)/libnccl.so
-	ln -sf libnccl.so.2 $(DESTDIR)$(LIBDIR)/libhccl_compat.so
-	install -m 644 include/nccl.h include/hccl_compat.h $(DESTDIR)$(INCLUDEDIR)
-	install -m 755 $(BIN)/hccl $(DESTDIR)$(PREFIX)/bin
-	$(BIN)/hccl man $(DESTDIR)$(PREFIX)/share/man/man1
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
-	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(BIN)/hccl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hccl
-	$(BIN)/hccl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hccl
-	$(BIN)/hccl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hccl.fish
-	for f in nccl.pc hccl.pc; do $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/pkgconfig/$$f || exit 1; done
+	install -d "$(TO_LIB)/pkgconfig" "$(TO_LIB)/cmake/hccl" "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 $(LIB)/libnccl.so.2 $(LIB)/libhccl_core.so "$(TO_LIB)"
+	ln -sf libnccl.so.2 "$(TO_LIB)/libnccl.so"
+	ln -sf libnccl.so.2 "$(TO_LIB)/libhccl_compat.so"
+	install -m 644 include/nccl.h include/hccl_compat.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 755 $(BIN)/hccl "$(DESTDIR)$(PREFIX)/bin"
+	$(BIN)/hccl man "$(TO_SHARE)/man/man1"
+	install -d "$(TO_SHARE)/bash-completion/completions" "$(TO_SHARE)/zsh/site-functions" "$(TO_SHARE)/fish/vendor_completions.d"
+	$(BIN)/hccl completion bash > "$(TO_SHARE)/bash-completion/completions/hccl"
+	$(BIN)/hccl completion zsh > "$(TO_SHARE)/zsh/site-functions/_hccl"
+	$(BIN)/hccl completion fish > "$(TO_SHARE)/fish/vendor_completions.d/hccl.fish"
+	for f in nccl.pc hccl.pc; do $(FILL) cmake/$$f.in > "$(TO_LIB)/pkgconfig/$$f" || exit 1; done
 	for f in hcclConfig.cmake hcclConfigVersion.cmake; do \
-	  $(FILL) cmake/$$f.in > $(DESTDIR)$(LIBDIR)/cmake/hccl/$$f || exit 1; done
+	  $(FILL) cmake/$$f.in > "$(TO_LIB)/cmake/hccl/$$f" || exit 1; done
 
 FILL := sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIBDIR@|$(LIBDIR)|g; s|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
   -e 's|@VERSION@|$(VERSION)|g; s|@ABI@|$(ABI)|g'
