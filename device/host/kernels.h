@@ -20,6 +20,7 @@ struct hccl_kernels {
   hccl_combine* op[HCCL_SLOTS][HCCL_AVG]; // by type and sum, prod, max, min; within the type, NaN canonical
   hccl_sum* sumk[HCCL_SLOTS];             // to the accumulator's type, in one pass; else NULL
   hccl_combine_both* both[HCCL_SLOTS];    // sums to two destinations in one pass; else NULL
+  hccl_combine_both* streamed[HCCL_SLOTS]; // the same around the caches, out2 inside them or NULL; out at 64 bytes; else NULL
   hccl_convert* widen[HCCL_SLOTS];        // to the type's wide accumulator
   hccl_convert* round[HCCL_SLOTS];        // back from it: floats to nearest even, integers by dropping high bits
   hccl_combine* add[HCCL_SLOTS];          // narrow floats: float32 out = float32 a + narrow b; else NULL

@@ -11,6 +11,7 @@
 #define f64_QUIET(v) f64_quiet4(v)
 #define f32_GET(p) _mm256_loadu_ps((const float*)((p) + i))
 #define f32_PUT(p, v) _mm256_storeu_ps((float*)((p) + i), v)
+#define f32_STREAM(p, v) _mm256_stream_ps((p) + i, v)
 #define f64_GET(p) _mm256_loadu_pd((const double*)((p) + i))
 #define f64_PUT(p, v) _mm256_storeu_pd((double*)((p) + i), v)
 #define f16_GET(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)((p) + i)))

@@ -15,6 +15,7 @@
 #define f64_QUIET(v) f64_quiet8(v)
 #define f32_GET(p) _mm512_loadu_ps((p) + i)
 #define f32_PUT(p, v) _mm512_storeu_ps((p) + i, v)
+#define f32_STREAM(p, v) _mm512_stream_ps((p) + i, v)
 #define f64_GET(p) _mm512_loadu_pd((p) + i)
 #define f64_PUT(p, v) _mm512_storeu_pd((p) + i, v)
 #define f16_GET(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)((p) + i)))

@@ -113,11 +113,27 @@ static void two_at(const struct hccl_cmd* c, const struct shape* s, size_t at, s
   else s->two(out, x, y, n);
 }
 
+// Whether the sum of two can be streamed in one pass: the destination comes to a line after first elements.
+static int streams(const struct hccl_cmd* c, const struct shape* s, size_t first) {
+  return c->stream && s->streamed && ((c->dst[0] + first * s->dst_size) & 63) == 0;
+}
+
+static void stream_two(const struct hccl_cmd* c, const struct shape* s, size_t first) {
+  size_t from = first * s->dst_size;
+  if (first) two_at(c, s, 0, first);
+  s->streamed((char*)c->dst[0] + from, c->ndst == 2 ? (char*)c->dst[1] + from : NULL, (const char*)c->src[0] + from,
+              (const char*)c->src[1] + from, c->n - first);
+}
+
 static void reduce(const struct hccl_cmd* c, const struct shape* s, const struct hccl_kernels* k) {
   size_t most = BLOCK / (s->roundk ? s->dst_size : s->acc_size), first = lead(c, s->dst_size);
   if (!c->stream && (c->ndst == 1 ? s->two != NULL : s->both != NULL)) {
     if (first) two_at(c, s, 0, first);
     two_at(c, s, first, c->n - first);
+    return;
+  }
+  if (streams(c, s, first)) {
+    stream_two(c, s, first);
     return;
   }
   struct block b;

@@ -62,6 +62,7 @@ static int reduce_shape(const struct hccl_cmd* c, const struct hccl_kernels* k, 
   int plain = c->nsrc == 2 && c->init == 0 && c->scaled < 0 && src == dst && !s->div;
   s->two = !plain ? NULL : src == acc ? s->op : red == HCCL_SUM ? k->sum2[src] : NULL;
   s->both = plain && src == acc && red == HCCL_SUM ? k->both[src] : NULL;
+  s->streamed = plain && src == acc && red == HCCL_SUM ? k->streamed[src] : NULL;
   return s->op && (c->scaled < 0 || s->scale) && (!s->div || s->divide);
 }
 

@@ -18,6 +18,7 @@ struct shape {
   hccl_convert* round;   // NULL: the result has the accumulator's type
   hccl_combine* two;     // all of it in one loop: two sources of the destination's type; or NULL
   hccl_combine_both* both; // two, to two destinations; or NULL
+  hccl_combine_both* streamed; // two, the first destination around the caches; or NULL
 };
 
 // Fills s. 0 if c makes no sense: unknown numbers, a count of addresses out of range, types that do not go together.
