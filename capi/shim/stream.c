@@ -14,16 +14,16 @@ static ncclResult_t missing(const char* who, const char* what) {
 static ncclResult_t marked(ncclComm_t comm, const char* who, const void* handle, unsigned long long mark, const char* what,
                            const char* from) {
   if ((uintptr_t)handle >> HCCL_HANDLE_SHIFT == mark) return ncclSuccess;
-  return hccl_fail(comm, ncclInvalidArgument, "%s: %p is no %s of host memory: use what %s has given", who, handle, what, from);
+  return hccl_fail(comm, ncclInvalidArgument, "%s: %p is no %s of host memory: use %s", who, handle, what, from);
 }
 
 static ncclResult_t marked_stream(ncclComm_t comm, const char* who, cudaStream_t stream) {
-  return marked(comm, who, (const void*)stream, HCCL_STREAM_MARK, "stream", "hcclStreamCreate, or NULL");
+  return marked(comm, who, (const void*)stream, HCCL_STREAM_MARK, "stream", "what hcclStreamCreate has given, or NULL");
 }
 
 static ncclResult_t marked_event(const char* who, cudaEvent_t event) {
   if (event == NULL) return missing(who, "event");
-  return marked(NULL, who, (const void*)event, HCCL_EVENT_MARK, "event", "hcclEventCreate");
+  return marked(NULL, who, (const void*)event, HCCL_EVENT_MARK, "event", "what hcclEventCreate has given");
 }
 
 // table is the core's, or NULL with the result in *e, if that is no error yet.
