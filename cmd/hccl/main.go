@@ -60,7 +60,7 @@ func command() *cobra.Command {
 
 func versionCommand(lib *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "tells which library is found and its version", Args: cobra.NoArgs,
+		Use: "version", Short: "tells which library is found and its version", Args: nothingMore,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := openLibrary(*lib)
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,9 +16,14 @@ import (
 
 func manCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "man FOLDER", Short: "writes the manual pages into a folder", Args: cobra.ExactArgs(1),
+		Use: "man FOLDER", Short: "writes the manual pages into a folder", Args: cobra.ArbitraryArgs,
 		Long: "Writes hccl.1, hccl-perf.1 and so on into FOLDER, which is made where it is not there. The text is that of --help.",
-		RunE: func(cmd *cobra.Command, args []string) error { return writePages(cmd.Root(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("name the folder for the pages: hccl man FOLDER")
+			}
+			return writePages(cmd.Root(), args[0])
+		},
 	}
 }
 

@@ -58,7 +58,7 @@ func operationNames() (all []string) {
 func operationCommand(op *operation, lib *string) *cobra.Command {
 	a := newAsked(op)
 	cmd := &cobra.Command{
-		Use: op.name, Aliases: []string{op.name + "_perf"}, Short: op.about, Args: cobra.NoArgs,
+		Use: op.name, Aliases: []string{op.name + "_perf"}, Short: op.about, Args: nothingMore,
 		Long: strings.ToUpper(op.about[:1]) + op.about[1:] + ". hccl perf --help explains the columns, and where ranks come from.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.start(cmd.Flags(), *lib) },
 	}

@@ -32,6 +32,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%s: see %s --help", text, cmd.CommandPath())
 }
 
+// nothingMore refuses words behind a command that takes none.
+func nothingMore(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: takes flags only, and no %s: see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+}
+
 // noSuch names what was not found, and the nearest that is.
 func noSuch(kind, name string, known []string) error {
 	best, least := "", len(name)/2+1

@@ -165,7 +165,7 @@ func TestBadFlagsAreSentences(t *testing.T) {
 	for args, want := range map[string]string{
 		"-b 8X": "want a number of bytes up to 64G", "-b 65G": "up to 64G", "-n 0": "want a whole number from 1", "-f 0": "from 1",
 		"-b 9 -e 8": "the sweep would be empty", "-d fp7": "no such element type", "-o xor": "no such reduction",
-		"--ranks 513": "from 0 to 512", "-c -1": "from 0 to 1000", "-q": "no flag -q: see hccl perf all_reduce --help", "more": "unknown command",
+		"--ranks 513": "from 0 to 512", "-c -1": "from 0 to 1000", "-q": "no flag -q: see hccl perf all_reduce --help", "more": "flags only",
 		"--size 9": "no flag --size", "-G 1": "no CUDA graphs", "--ranks 3 -t 2": "cannot be divided", "-d f8e5m2 --ranks 33": "not exact",
 		"--lib /nowhere/libnccl.so.2 --threads": "cannot load the library", "-J /nowhere/x.json --threads": "-J: open /nowhere/x.json",
 	} {
