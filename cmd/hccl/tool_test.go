@@ -169,10 +169,11 @@ func TestBadFlagsAreSentences(t *testing.T) {
 		"--size 9": "no flag --size", "-G 1": "no CUDA graphs", "--ranks 3 -t 2": "cannot be divided", "-d f8e5m2 --ranks 33": "not exact",
 		"--lib /nowhere/libnccl.so.2 --threads": "cannot load the library", "-J /nowhere/x.json --threads": "-J: open /nowhere/x.json",
 	} {
+		words := append([]string{"perf", "all_reduce"}, strings.Fields(args)...)
 		if lib := library(t); !strings.Contains(args, "--lib") {
-			args += " --lib " + lib
+			words = append(words, "--lib", lib) // whose path may have blanks in it
 		}
-		_, text, status := hccl(t, append([]string{"perf", "all_reduce"}, strings.Fields(args)...)...)
+		_, text, status := hccl(t, words...)
 		if status != 1 || !strings.Contains(text, want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: status %d, %q, want %q", args, status, text, want)
 		}
