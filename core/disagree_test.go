@@ -77,6 +77,26 @@ func TestDisagreementOfRoots(t *testing.T) {
 	})
 }
 
+// Ranks that all took themselves for the root waited for nobody. What they gave must not hold up a later operation without an end,
+// however many slots it fills.
+func TestAllRootsThenSum(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		for _, count := range []uint64{20000, 40000, 50000, 60000, 100000} {
+			w := newWorld(t, 2)
+			for r, err := range w.each(func(r int) error {
+				p := (&shape{fn: coll.Broadcast, typ: coll.Int32, n: 2, count: count, root: r, seed: 1}).part(r)
+				if err := do(w.comms[r], &p.call); err != nil {
+					return err
+				}
+				return sum(w.comms[r], count)
+			}) {
+				t.Run(fmt.Sprintf("%d rank %d", count, r), func(t *testing.T) { wantError(t, err, InvalidUsage, "root 0", "root 1") })
+			}
+			w.abort()
+		}
+	})
+}
+
 // Ranks that make the same calls in different orders.
 func TestDisagreementOfOrder(t *testing.T) {
 	overEach(t, func(t *testing.T) {

@@ -72,6 +72,9 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 		if err := c.compare(); err != nil {
 			return err
 		}
+		if err := c.audit(); err != nil {
+			return err
+		}
 	}
 	if c.turn.held != nil && waited >= c.turn.until {
 		return c.turn.held
@@ -129,22 +132,22 @@ func (c *Comm) compare() error {
 const auditDepth = 8
 
 // audit compares this rank's last calls with those of the others: two ranks that both took themselves for a broadcast's root have
-// waited for nobody.
-func (c *Comm) audit() {
+// waited for nobody. What they gave stays where it is, and may stand in the way of a later operation for ever.
+func (c *Comm) audit() error {
 	last, ok := c.seg.Last(c.rank)
 	if !ok {
-		return
+		return nil
 	}
 	c.tellSince(last.Seq)
 	for seq := last.Seq - min(last.Seq, auditDepth); seq <= last.Seq; seq++ {
 		mine, ok := c.seg.Header(c.rank, 0, seq)
 		for r := 0; ok && r < c.n; r++ {
 			if theirs, there := c.seg.Header(r, 0, seq); there && theirs.Hash() != mine.Hash() {
-				c.record(pair(c.rank, mine, r, theirs))
-				return
+				return c.record(pair(c.rank, mine, r, theirs))
 			}
 		}
 	}
+	return nil
 }
 
 // pair is a fault with the lower rank first.
@@ -166,7 +169,7 @@ func (c *Comm) disagree(r int, cause error) error {
 		return err
 	}
 	if c.seg != nil { // the data may belong to an earlier operation, in which this rank needed nothing of others
-		c.audit()
+		_ = c.audit() // its finding is the fault, or another was first
 		if f, ok := c.seg.Fault(); ok {
 			return c.faultError(&f)
 		}
