@@ -123,7 +123,12 @@ func (w *world) abort() {
 }
 
 // do is one call, alone.
-func do(c *Comm, call *Call) error { return c.Do(call, 0) }
+// do runs a call. An address keeps no memory alive: what call points into is kept until the call has returned, through the part
+// that call lies in.
+func do(c *Comm, call *Call) error {
+	defer runtime.KeepAlive(call)
+	return c.Do(call, 0)
+}
 
 // wantError fails unless err has the result and its text has all the parts.
 func wantError(t testing.TB, err error, r Result, parts ...string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/coll"
@@ -153,6 +154,27 @@ type part struct {
 
 const guard = 24 // bytes around each buffer, which make it unaligned too
 
+// retained is the memory of the latest parts. A call that was only started knows addresses, which keep nothing alive, and a test that
+// has seen its error forgets the part: without this the collector would give memory away that a job still writes to.
+var retained struct {
+	mu    sync.Mutex
+	list  [][]byte // guarded by mu
+	bytes int      // guarded by mu
+}
+
+const retainBytes = 64 << 20
+
+func retain(b []byte) {
+	retained.mu.Lock()
+	defer retained.mu.Unlock()
+	retained.list = append(retained.list, b)
+	retained.bytes += len(b)
+	for retained.bytes > retainBytes && len(retained.list) > 1 {
+		retained.bytes -= len(retained.list[0])
+		retained.list = retained.list[1:]
+	}
+}
+
 // part lays out the memory of rank r.
 func (o *shape) part(r int) *part {
 	size := o.typ.Size()
@@ -180,6 +202,7 @@ func (o *shape) part(r int) *part {
 			}
 		}
 	}
+	retain(p.mem)
 	p.before = bytes.Clone(p.mem)
 	p.makeCall(send, recv)
 	return p
