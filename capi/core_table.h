@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCCL_TABLE_VERSION 2u
+#define HCCL_TABLE_VERSION 3u
 
 // A stream or event is a number below a mark in the upper 16 bits, which no address of a program has.
 #define HCCL_HANDLE_SHIFT 48
@@ -66,8 +66,9 @@ struct hccl_services {
 
 struct hccl_core_table {
   uint32_t version, size;
-  // To be called once on each thread, with all signals blocked, before any other entry: see capi/shim/core.h.
-  void (*attach)(void);
+  // To be called once on each thread, with all signals blocked, before any other entry: see capi/shim/core.h. threads: how many
+  // there are now that enter.
+  void (*attach)(int threads);
   // Small operations among ranks of one host, in C: an ncclResult_t, or -1: not here, take enqueue.
   int (*fast)(void* hot, const struct hccl_item* item);
   // Runs items, or starts them where their communicator is non-blocking; the first error, each item's own in result.

@@ -16,10 +16,13 @@ import (
 //export hccl_core_fast
 func hccl_core_fast() unsafe.Pointer { return fast.Func() }
 
-// hccl_core_attach does nothing: entering Go is what binds the calling thread to Go's runtime.
+// hccl_core_attach makes room for the thread; entering Go is what binds it to Go's runtime.
 //
 //export hccl_core_attach
-func hccl_core_attach() {}
+func hccl_core_attach(threads C.int) {
+	growStack()
+	makeRoom(int(threads))
+}
 
 //export hccl_core_enqueue
 func hccl_core_enqueue(items *C.struct_hccl_item, n C.size_t) (res C.int) {

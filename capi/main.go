@@ -30,10 +30,6 @@ import (
 	"hccl.dev/hccl/shm/fast"
 )
 
-// maxProcs is GOMAXPROCS in the host's process: it only limits threads that run Go code at once, and spinning ranks must not
-// starve those that have work. It is set once, because a change stops the world.
-const maxProcs = 16
-
 // gcPercent keeps the Go heap near 1 MiB: operations allocate nothing, and memory belongs to the host.
 const gcPercent = 25
 
@@ -45,7 +41,7 @@ func main() {} // never runs: c-shared wants it
 
 //export hccl_core_start
 func hccl_core_start() {
-	runtime.GOMAXPROCS(maxProcs)
+	makeRoom(1)
 	debug.SetGCPercent(gcPercent)
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
 	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}

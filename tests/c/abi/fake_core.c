@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; // guards what calls record; what a test sets, it sets between calls
 static struct fake state;
@@ -12,6 +13,7 @@ struct fake* hccl_fake(void) { return &state; }
 __attribute__((constructor)) static void look_around(int argc, char** argv) {
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, NULL, &mask);
+  state.timer_slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
   state.signals_blocked = sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM) && sigismember(&mask, SIGURG) &&
                           sigismember(&mask, SIGPROF) && sigismember(&mask, SIGALRM) && sigismember(&mask, SIGRTMAX);
   static const char* const names[] = {"GODEBUG=", "GOMAXPROCS=", "GOGC=", "GOMEMLIMIT=", "GOTRACEBACK="};
@@ -139,7 +141,7 @@ static int event_elapsed(void* start, void* end, float* milliseconds) {
   return note(start, end, 10);
 }
 
-static void attach(void) {}
+static void attach(int threads) { state.attached = threads; }
 
 static const struct hccl_core_table table = {
   HCCL_TABLE_VERSION, sizeof table, attach, fast, enqueue, simulate, finalize, destroy, abort_,

@@ -24,10 +24,12 @@ struct fake {
   void* hot;          /* given with ready */
   void (*in_fast)(void); /* called within fast, if set */
   int streams;        /* and events, that were made */
+  int attached;       /* what attach was told last: threads that enter */
   int stream_call;    /* the last call on a stream or event, and on what */
   void *stream, *event;
   /* As seen while the core was loaded: */
   int signals_blocked; /* all that can be */
+  int timer_slack;     /* ns */
   int go_entries;      /* environment entries behind argv that speak to Go */
 };
 #endif

@@ -2,6 +2,8 @@
    the environment. argument: ok, missing (no core beside the library) or other (a core of another build). */
 #include "test.h"
 #include <dirent.h>
+#include <pthread.h>
+#include <sys/prctl.h>
 
 static int threads(void) {
   int n = 0;
@@ -36,6 +38,7 @@ static void test_opened(void) {
   static const char* const names[] = {"GODEBUG", "GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GOTRACEBACK"};
   char before[5][64];
   sigset_t mask, after;
+  int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
   for (int k = 0; k < 5; k++) snprintf(before[k], sizeof before[k], "%s", getenv(names[k]));
   sigemptyset(&mask);
   sigaddset(&mask, SIGUSR2);
@@ -44,11 +47,32 @@ static void test_opened(void) {
   pthread_sigmask(SIG_SETMASK, NULL, &after);
   CHECK(fake() != NULL, "the core was not opened");
   CHECK(fake()->signals_blocked, "signals were not blocked while the core was loaded");
+  CHECK(fake()->timer_slack >= 1000000, "Go's threads would be woken on the spot: timer slack %d ns", fake()->timer_slack);
+  CHECK(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == slack, "the caller's timer slack has changed");
   CHECK(fake()->go_entries == 0, "the core saw %d entries that are meant for the host", fake()->go_entries);
   for (int k = 1; k < 32; k++) CHECK(sigismember(&after, k) == (k == SIGUSR2), "the mask of signal %d has changed", k);
   for (int k = 0; k < 5; k++) CHECK(getenv(names[k]) != NULL && !strcmp(getenv(names[k]), before[k]), "%s has changed", names[k]);
   const char* path = fake()->services->path();
   CHECK(path[0] == '/' && strstr(path, "/libnccl.so.2") != NULL, "path \"%s\"", path);
+  MUST(ncclCommDestroy(comm));
+}
+
+static void* enter(void* comm) {
+  ncclResult_t state;
+  MUST(ncclCommGetAsyncError((ncclComm_t)comm, &state));
+  return (void*)(intptr_t)fake()->attached;
+}
+
+/* The core is told how many threads enter it, as they come and go. */
+static void test_threads(void) {
+  ncclComm_t comm = make(1, 0);
+  for (int k = 0; k < 3; k++) {
+    pthread_t t;
+    void* seen;
+    pthread_create(&t, NULL, enter, comm);
+    pthread_join(t, &seen);
+    CHECK((intptr_t)seen == 2, "thread %d was told of %d threads", k, (int)(intptr_t)seen);
+  }
   MUST(ncclCommDestroy(comm));
 }
 
@@ -71,6 +95,7 @@ int main(int argc, char** argv) {
   else {
     test_quiet();
     test_opened();
+    test_threads();
   }
   return test_end();
 }
