@@ -15,13 +15,14 @@
 
 enum { LINE = 1400, PATH = 1024 };
 
-// Settings are read at each line: lines are rare, and a program may set NCCL_DEBUG after loading us.
+// Settings are read at each line: lines are rare, and a program may set NCCL_DEBUG after loading us. What is no level is WARN, as in
+// the core, which says so.
 static int wanted(void) {
-  static const char* const levels[] = {"WARN", "INFO", "ABORT", "TRACE"};
+  static const char* const silent[] = {"", "NONE", "VERSION"};
   const char* level = hccl_setting("NCCL_DEBUG");
-  for (size_t k = 0; level != NULL && k < sizeof levels / sizeof *levels; k++)
-    if (strcasecmp(level, levels[k]) == 0) return 1;
-  return 0;
+  for (size_t k = 0; level != NULL && k < sizeof silent / sizeof *silent; k++)
+    if (strcasecmp(level, silent[k]) == 0) return 0;
+  return level != NULL;
 }
 
 static const char* host(char* name, size_t size) {

@@ -30,6 +30,7 @@ type form struct {
 	least, most int64    // of Int, Bool and Seconds, the latter in nanoseconds
 	words       []string // of Text: all that is accepted; nil: set alone knows
 	emptyCounts bool     // an empty text is a value
+	instead     string   // what a text that is refused means; "": the default
 	set         func(v *Values, s string) error
 }
 
@@ -65,6 +66,12 @@ func checked(words string, check func(string) error, at func(*Values) *string) f
 // emptyToo makes an empty text a value of its own.
 func emptyToo(f form) form {
 	f.emptyCounts = true
+	return f
+}
+
+// heard makes a text that is refused mean as much as text does, where the default would leave nobody to tell of it.
+func heard(text string, f form) form {
+	f.instead = text
 	return f
 }
 

@@ -20,8 +20,8 @@ A setting is taken from the first of these places that has it:
 
 Settings are read when the library is first used and again whenever a communicator is made, so that a value which a program sets
 before its first call counts; a file is read once. An empty value hides what a later place says and means the default. A value that
-cannot be used is reported at ` + "`NCCL_DEBUG=WARN`" + ` and the default stays; so is a name that begins with NCCL_ or HCCL_ and is no
-setting, with the nearest that is one. Numbers are plain, without a unit behind them.
+cannot be used is reported at ` + "`NCCL_DEBUG=WARN`" + ` and the default stays (of NCCL_DEBUG itself: WARN); so is a name that begins with
+NCCL_ or HCCL_ and is no setting, with the nearest that is one. Numbers are plain, without a unit behind them.
 
 At ` + "`NCCL_DEBUG=INFO`" + ` the log says what was set and where. ` + "`hccl params`" + ` prints all names with value, place and
 whether they act; ` + "`hccl params --check FILE`" + ` says what is wrong with a file.

@@ -40,6 +40,9 @@ func TestNearest(t *testing.T) {
 		"nccl_debug":  "NCCL_DEBUG",
 		"NCCL_DEBUGG": "NCCL_DEBUG", "NCCL_MAX_CHANNELS": "NCCL_MAX_NCHANNELS", "NCCL_IB_HCAS": "NCCL_IB_HCA", "HCCL_TIMOUT": "HCCL_TIMEOUT",
 		"HCCL_BUFFSIZE": "NCCL_BUFFSIZE", "NCCL_NOTHING_LIKE_IT_AT_ALL": "", "NCCL_": "",
+		"NCCL_SOKET": "NCCL_SOCKET_IFNAME", "NCCL_SOCKET": "NCCL_SOCKET_IFNAME", "NCCL_SOKET_THREADS": "NCCL_SOCKET_NTHREADS",
+		"NCCL_SOKET_FAMLY": "NCCL_SOCKET_FAMILY", "NCCL_TIMEOUT": "HCCL_TIMEOUT", "NCCL_NETT": "NCCL_NET", "NCCL_FOO": "", "HCCL_XY": "",
+		"NCCL_BAR_BAZ": "", "HCCL_SHM": "HCCL_SHM_ARENA", "NCCL_QQQQQQ": "", "NCCL_X_Y_Z": "",
 	} {
 		if got := nearest(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

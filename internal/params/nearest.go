@@ -20,18 +20,39 @@ var index = sync.OnceValue(func() map[string]*Knob {
 // known returns the knob of that name, nil if there is none.
 func known(name string) *Knob { return index()[name] }
 
-// nearest returns the known name that a mistyped one most likely stands for, "" if none is near: a third of its letters may be
-// wrong. Among equally near ones a name that acts goes first.
+// nearest returns the known name that a mistyped one most likely stands for, "" if none is near. The beginning that all names share
+// proves nothing, so of the letters behind it a third may be wrong. Where no whole name is near, one that goes on behind the mistyped
+// text may be: NCCL_SOKET is nearly a beginning of NCCL_SOCKET_IFNAME. Among equally near ones a name that acts goes first.
 func nearest(name string) string {
-	best, least := "", len(name)/3+1
+	_, rest, _ := strings.Cut(name, "_")
+	if rest == "" {
+		return ""
+	}
+	limit := len(rest)/3 + 1
+	if best := closest(name, limit, func(known string) string { return known }); best != "" {
+		return best
+	}
+	words := strings.Count(name, "_") + 1
+	return closest(name, limit, func(known string) string { return beginning(known, words) })
+}
+
+// closest returns the known name a part of which is the nearest to the text, "" if none is nearer than limit.
+func closest(text string, limit int, part func(known string) string) string {
+	best := ""
 	for _, list := range [][]Knob{table, foreign()} {
 		for k := range list {
-			if d := distance(name, list[k].Name, least); d < least {
-				best, least = list[k].Name, d
+			if d := distance(text, part(list[k].Name), limit); d < limit {
+				best, limit = list[k].Name, d
 			}
 		}
 	}
 	return best
+}
+
+// beginning returns the first words of a name.
+func beginning(name string, words int) string {
+	all := strings.Split(name, "_")
+	return strings.Join(all[:min(words, len(all))], "_")
 }
 
 // distance counts the letters to insert, delete, replace or swap with their neighbour that turn a into b, up to limit. Case does

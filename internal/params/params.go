@@ -8,15 +8,17 @@
 // made; a communicator keeps the snapshot that it was made with.
 //
 // A value that cannot be used is reported once, with the name, the value and what is accepted, and the default stays: a typing
-// mistake must not stop a job, nor pass unseen. For the same reason names that begin like settings and are none are reported, with
-// the nearest that is one. Names of NCCL's keep NCCL's meaning; the library's own begin with HCCL_. All names of NCCL's are known:
-// those that act stand in table.go, the others in foreign.go with the reason why they do not.
+// mistake must not stop a job, nor pass unseen (NCCL_DEBUG itself counts as WARN then, or nobody would hear of it). For the same
+// reason names that begin like settings and are none are reported, with the nearest that is one. Names of NCCL's keep NCCL's
+// meaning; the library's own begin with HCCL_. All names of NCCL's are known: those that act stand in table.go, the others in
+// foreign.go with the reason why they do not.
 //
 // The same table is written for the C shim (gen writes capi/shim/params_table.h), and is the source of the tool's and the manual's
 // lists. Nothing else in the core reads the environment; a test in internal/lint sees to it.
 package params
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -106,8 +108,9 @@ func (knob *Knob) read(v *Values, lookup func(name string) (found, bool)) Settin
 			return s
 		}
 		s.Bad, s.Why = f.text, err.Error()
+		s.Value = cmp.Or(knob.instead, knob.Default)
 	}
-	if err := knob.set(v, knob.Default); err != nil {
+	if err := knob.set(v, s.Value); err != nil {
 		panic("params: default of " + knob.Name + ": " + err.Error()) // the table's own mistake, found by its test
 	}
 	return s

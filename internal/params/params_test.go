@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,7 @@ func TestBadValuesKeepTheDefault(t *testing.T) {
 		v, found := from(map[string]string{c.name: c.value}), false
 		for _, s := range v.Settings() {
 			if s.Knob.Name == c.name {
-				found = s.Bad == c.value && strings.Contains(s.Why, c.word) && s.Value == s.Knob.Default && s.Source == Default
+				found = s.Bad == c.value && strings.Contains(s.Why, c.word) && s.Value == cmp.Or(s.Knob.instead, s.Knob.Default) && s.Source == Default
 			}
 		}
 		if !found {
@@ -81,6 +82,23 @@ func TestLoadReportsOnce(t *testing.T) {
 		if got := strings.Count(string(b), line); got != want {
 			t.Errorf("%q is said %d times, want %d, in\n%s", line, got, want, b)
 		}
+	}
+}
+
+// A level that is none is reported like other bad values, although the default of NCCL_DEBUG is silence.
+func TestBadLevelIsHeard(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	t.Setenv("NCCL_DEBUG", "LOUD")
+	t.Setenv("NCCL_DEBUG_FILE", file)
+	t.Cleanup(func() { log.Configure(log.LevelNone, 0, "") })
+	for range 2 {
+		if v := Load(); v.Debug != "WARN" {
+			t.Errorf("NCCL_DEBUG=LOUD counts as %q", v.Debug)
+		}
+	}
+	b, err := os.ReadFile(file)
+	if got := strings.Count(string(b), "NCCL_DEBUG=LOUD (environment) is not used: want one of NONE, VERSION, WARN"); err != nil || got != 1 {
+		t.Errorf("said %d times, want once (%v):\n%s", got, err, b)
 	}
 }
 

@@ -34,7 +34,11 @@ func (v *Values) Problems() []string {
 	texts = append(texts, unknown(names(), lines)...)
 	for _, s := range v.settings {
 		if s.Bad != "" {
-			texts = append(texts, fmt.Sprintf("%s=%s (%s) is not used: %s; it stays at %q", s.Knob.Name, s.Bad, s.Place, s.Why, s.Value))
+			how := "it stays at"
+			if s.Knob.instead != "" {
+				how = "it counts as"
+			}
+			texts = append(texts, fmt.Sprintf("%s=%s (%s) is not used: %s; %s %q", s.Knob.Name, s.Bad, s.Place, s.Why, how, s.Value))
 		}
 	}
 	return texts

@@ -56,7 +56,7 @@ const confFile = "NCCL_CONF_FILE"
 
 var table = []Knob{
 	{"NCCL_DEBUG", "", "How much is said: VERSION, WARN, INFO or TRACE (with the subject CALL each call). Nothing without it.",
-		level(func(v *Values) *string { return &v.Debug })},
+		heard("WARN", level(func(v *Values) *string { return &v.Debug }))},
 	{"NCCL_DEBUG_FILE", "", "File for the log in place of stderr; %h is the host's name, %p the process.",
 		text(func(v *Values) *string { return &v.DebugFile })},
 	{"NCCL_DEBUG_SUBSYS", "", "Subjects of INFO and TRACE, separated by commas; ^ in front leaves them out; ALL is all.",
