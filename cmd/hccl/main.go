@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -55,7 +56,29 @@ func command() *cobra.Command {
 	lib := root.PersistentFlags().String("lib", "", "`FILE` of the library to load (default: ../lib/libnccl.so.2 beside this tool)")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(perfCommand(lib), runCommand(), paramsCommand(), versionCommand(lib), manCommand())
+	refuseShells(root)
 	return root
+}
+
+// refuseShells has the command for completion, which cobra makes, refuse a shell that it does not know: by itself it prints its help
+// and ends well, and a script would install that.
+func refuseShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic("hccl: there is no command for completion: " + err.Error())
+	}
+	var shells []string
+	for _, s := range shown(c) {
+		shells = append(shells, s.Name())
+	}
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("completion: name the shell: hccl completion %s", strings.Join(shells, "|"))
+		}
+		return fmt.Errorf("completion: no script for %s; there are %s", args[0], list(shells))
+	}
 }
 
 func versionCommand(lib *string) *cobra.Command {

@@ -56,6 +56,12 @@ func TestCompletionIsWritten(t *testing.T) {
 			t.Errorf("%s: status %d, %s", shell, status, text)
 		}
 	}
+	for _, args := range [][]string{{"tcsh"}, {}} {
+		out, text, status := hccl(t, append([]string{"completion"}, args...)...)
+		if status != 1 || out != "" || !strings.Contains(text, "bash") || !strings.Contains(text, "zsh") {
+			t.Errorf("completion %v: status %d, %q, %q", args, status, out, text)
+		}
+	}
 	if out, _, status := hccl(t, "__complete", "perf", "all_reduce", "-d", "b"); status != 0 || !strings.Contains(out, "bfloat16") {
 		t.Errorf("status %d, %q", status, out)
 	}
