@@ -54,7 +54,7 @@ func several(items []C.struct_hccl_item) C.int {
 	list := make([]core.Item, len(items))
 	for i := range items {
 		if err := readItem(&items[i], &list[i]); err != nil {
-			return report(items[i].comm, err)
+			return report(items[i].comm, tooEarly(items, &items[i], err))
 		}
 	}
 	err := core.Enqueue(list)

@@ -67,6 +67,17 @@ func text(s *C.char) string {
 	return C.GoString(s)
 }
 
+// tooEarly returns what is wrong with an item that could not be read: err, or that its communicator is made by the same group.
+func tooEarly(items []C.struct_hccl_item, it *C.struct_hccl_item, err error) error {
+	for k := range items {
+		if items[k].kind != C.HCCL_ITEM_CALL && items[k].new_id == it.id {
+			return &core.Error{Result: core.InvalidArgument,
+				Text: "a call on a communicator that this very group makes: make the call after ncclGroupEnd, which makes the communicator"}
+		}
+	}
+	return err
+}
+
 // readItem turns a C item into one for core.Enqueue.
 func readItem(it *C.struct_hccl_item, out *core.Item) error {
 	if it.kind == C.HCCL_ITEM_INIT {

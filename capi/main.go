@@ -138,10 +138,11 @@ func report(comm *C.struct_ncclComm, err error) C.int {
 	return C.int(res)
 }
 
-// find returns the communicator with this number; one that is gone is the caller's mistake.
+// find returns the communicator with this number; one that is gone, or not made yet, is the caller's mistake.
 func find(id C.uint64_t) (*core.Comm, error) {
 	if c := core.Find(uint64(id)); c != nil {
 		return c, nil
 	}
-	return nil, &core.Error{Result: core.InvalidArgument, Text: "the communicator is gone: it was destroyed or aborted"}
+	return nil, &core.Error{Result: core.InvalidArgument, Text: "the communicator is gone: it was destroyed or aborted" +
+		"; or it is not there yet: the group that makes it has not ended"}
 }

@@ -177,12 +177,32 @@ static void counts_that_differ(void) {
   for (int r = 0; r < 2; r++) MUST(ncclCommAbort(comms[r]));
 }
 
+/* A group that makes a communicator and calls on it: the communicator is there only after the group, and the text says that. */
+static void used_in_its_own_group(void) {
+  float x = 1, y;
+  ncclComm_t made, child = NULL;
+  make(1);
+  MUST(ncclGetUniqueId(&id));
+  MUST(ncclGroupStart());
+  MUST(ncclCommInitRank(&made, 1, id, 0));
+  MUST(ncclAllReduce(&x, &y, 1, ncclFloat32, ncclSum, made, NULL));
+  WANT(ncclInvalidArgument, ncclGroupEnd());
+  CHECK(strstr(ncclGetLastError(NULL), "after ncclGroupEnd") != NULL, "after an init");
+  MUST(ncclGroupStart());
+  MUST(ncclCommSplit(comms[0], 0, 0, &child, NULL));
+  MUST(ncclAllReduce(&x, &y, 1, ncclFloat32, ncclSum, child, NULL));
+  WANT(ncclInvalidArgument, ncclGroupEnd());
+  CHECK(strstr(ncclGetLastError(NULL), "after ncclGroupEnd") != NULL, "after a split");
+  CHECK(child == NULL, "the split left a handle");
+  MUST(ncclCommDestroy(comms[0]));
+}
+
 int main(int argc, char** argv) {
   static const struct test tests[] = {
     {"used_while_made", used_while_made},     {"failed_init_is_told", failed_init_is_told},
     {"destroyed_while_made", destroyed_while_made}, {"one_gives_up", one_gives_up},
     {"ended_while_used", ended_while_used},   {"alone", alone},
-    {"counts_that_differ", counts_that_differ},
+    {"counts_that_differ", counts_that_differ}, {"used_in_its_own_group", used_in_its_own_group},
   };
   return choose(argc, argv, tests, sizeof tests / sizeof *tests);
 }
