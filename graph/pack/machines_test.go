@@ -1,0 +1,158 @@
+package pack
+
+import (
+	"fmt"
+	"math/rand"
+)
+
+// builder makes networks for tests by hand.
+type builder struct {
+	Network
+	direct map[[2]int]int // link between two nodes
+}
+
+func build(nodes int) *builder {
+	return &builder{Network: Network{Nodes: nodes}, direct: map[[2]int]int{}}
+}
+
+func (b *builder) link(from, to int, c float64) *builder {
+	b.direct[[2]int{from, to}] = len(b.Links)
+	b.Links = append(b.Links, Link{from, to, c})
+	return b
+}
+
+func (b *builder) both(a, z int, c float64) *builder { return b.link(a, z, c).link(z, a, c) }
+
+// done gives every pair of devices the route with the fewest links, in the order of the links where several are as short.
+func (b *builder) done(gpus, nets []int) *Network {
+	b.GPUs, b.Nets = gpus, nets
+	devices := append(append([]int(nil), gpus...), nets...)
+	b.Routes = make([][][]Use, len(devices))
+	for i, from := range devices {
+		b.Routes[i] = make([][]Use, len(devices))
+		for j, to := range devices {
+			if i != j && (i < len(gpus) || j < len(gpus)) {
+				b.Routes[i][j] = b.shortest(from, to)
+			}
+		}
+	}
+	if err := b.Check(); err != nil {
+		panic(err)
+	}
+	return &b.Network
+}
+
+func (b *builder) shortest(from, to int) []Use {
+	came, queue := map[int]int{from: -1}, []int{from}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for k, l := range b.Links {
+			if _, seen := came[l.To]; l.From == at && !seen {
+				came[l.To] = k
+				queue = append(queue, l.To)
+			}
+		}
+	}
+	if _, ok := came[to]; !ok {
+		return nil
+	}
+	route := []Use{}
+	for at := to; at != from; at = b.Links[came[at]].From {
+		route = append([]Use{{Link: came[at], Factor: 1}}, route...)
+	}
+	return route
+}
+
+// nvswitch is n GPUs on one switch with 100 GB/s, and in pairs on PCI switches with 48 GB/s with a port of 50 GB/s at each.
+//
+//	0..n-1 GPUs, n the switch, then for each pair a PCI switch and a port
+func nvswitch(n int) *Network {
+	b := build(n + 1 + n)
+	var gpus, nets []int
+	for g := range n {
+		b.both(g, n, 100)
+		gpus = append(gpus, g)
+	}
+	for p := range n / 2 {
+		pci, port := n+1+2*p, n+2+2*p
+		b.both(2*p, pci, 48).both(2*p+1, pci, 48).both(pci, port, 50)
+		nets = append(nets, port)
+	}
+	return b.done(gpus, nets)
+}
+
+// mesh is n GPUs with a direct link of 10 GB/s for each pair.
+func mesh(n int) *Network {
+	b := build(n)
+	var gpus []int
+	for a := range n {
+		gpus = append(gpus, a)
+		for z := range a {
+			b.both(a, z, 10)
+		}
+	}
+	return b.done(gpus, nil)
+}
+
+// line is n GPUs in a row, a PCI switch for each, and a port at the first.
+func line(n int) *Network {
+	b := build(2*n + 1)
+	var gpus []int
+	for g := range n {
+		gpus = append(gpus, g)
+		b.both(g, n+g, 24)
+		if g > 0 {
+			b.both(n+g-1, n+g, 12)
+		}
+	}
+	return b.both(n, 2*n, 10).done(gpus, []int{2 * n})
+}
+
+// random is a connected network of up to five GPUs, three switches and two ports; links differ in their two directions.
+func random(r *rand.Rand) *Network {
+	gpus, switches, ports := 2+r.Intn(4), r.Intn(4), r.Intn(3)
+	b := build(gpus + switches + ports)
+	c := func() float64 { return float64(1 + r.Intn(40)) }
+	for a := 1; a < b.Nodes; a++ {
+		z := r.Intn(min(a, gpus+switches))
+		b.link(a, z, c()).link(z, a, c())
+	}
+	for range r.Intn(2 * b.Nodes) {
+		a, z := r.Intn(b.Nodes), r.Intn(b.Nodes)
+		if _, there := b.direct[[2]int{a, z}]; a != z && !there {
+			b.link(a, z, c())
+		}
+	}
+	var devices [2][]int
+	for k := range gpus {
+		devices[0] = append(devices[0], k)
+	}
+	for k := range ports {
+		devices[1] = append(devices[1], gpus+switches+k)
+	}
+	return b.done(devices[0], devices[1])
+}
+
+// copies writes all hosts out as one network: host h has the nodes from h*Nodes on, the fabric is the last node.
+func copies(n *Network, hosts int) *Network {
+	b := build(hosts*n.Nodes + 1)
+	var gpus []int
+	for h := range hosts {
+		for _, l := range n.Links {
+			b.link(h*n.Nodes+l.From, h*n.Nodes+l.To, l.Cap)
+		}
+		for _, g := range n.GPUs {
+			gpus = append(gpus, h*n.Nodes+g)
+		}
+		for _, p := range n.Nets {
+			b.both(h*n.Nodes+p, hosts*n.Nodes, 1e6)
+		}
+	}
+	b.GPUs = gpus
+	return &b.Network
+}
+
+func name(n *Network) string {
+	return fmt.Sprintf("%d GPUs, %d ports, links %v", len(n.GPUs), len(n.Nets), n.Links)
+}
