@@ -1,8 +1,9 @@
 // Package graph is topology as pure data: values in, values out, no I/O and no knowledge of transports or communicators.
 //
-// So far it holds the cost model: what an operation over links of one kind takes, as latency plus size over bandwidth (the
+// This package itself holds the cost model: what an operation over links of one kind takes, as latency plus size over bandwidth (the
 // alpha-beta model of R. W. Hockney, "The communication challenge for MPP", 1994). Package core asks it for
-// ncclGroupSimulateEnd. Detection of the machine, paths, search and the fabric above the hosts belong here and are not written yet.
+// ncclGroupSimulateEnd. Below it: topo has the machine and its graph, ncclxml reads it from NCCL's files, path finds the ways between
+// devices.
 package graph
 
 import (

@@ -20,7 +20,7 @@ var arrows = []struct {
 	{"shm", []string{"proto", "device", "internal"}}, // likewise
 	{"device", []string{"internal"}},
 	{"internal", []string{"internal"}},
-	{"cmd", []string{"internal"}}, // the tool goes through the public C interface
+	{"cmd", []string{"graph", "internal"}}, // the tool goes through the public C interface; topology is data, and has no C interface
 	{"bench", nil},
 	{"tests", []string{"internal"}},
 	{"examples", nil}, // of this module only package hccl, as any program
