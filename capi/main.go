@@ -53,7 +53,7 @@ func hccl_core_start() {
 // has just made sure that there are some to be had.
 func openPoller() { time.NewTimer(time.Hour).Stop() }
 
-// warm has warmThreads goroutines hold a thread each at the same moment.
+// warm has warmThreads goroutines hold a thread each at the same moment, which is then on time: only Go's monitor is to be late.
 func warm() {
 	var up sync.WaitGroup
 	release := make(chan struct{})
@@ -62,6 +62,7 @@ func warm() {
 		go func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
+			core.OnTime()
 			up.Done()
 			<-release
 		}()

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"hccl.dev/hccl/shm"
 )
 
@@ -24,4 +26,18 @@ func giveWay() {
 		runtime.Gosched()
 	}
 	shm.Yield()
+}
+
+const (
+	late   = 4000000 // ns: how late timers of the thread that loads the core may fire, and of those that inherit it; see the shim's core.c
+	onTime = 50000   // Linux's default
+)
+
+// OnTime has timers of the calling thread fire on time again, if it has inherited the lateness that is meant for Go's monitor. A
+// thread that looks for a goroutine to run sleeps 3 us before it takes one that a thread on its way back to C has left, and what is
+// queued on a stream would begin milliseconds late.
+func OnTime() {
+	if slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err == nil && slack >= late {
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, onTime, 0, 0, 0) // it goes on late
+	}
 }

@@ -58,46 +58,45 @@ static void detach(void* t) {
   atomic_fetch_sub(&attached, 1);
 }
 
-// What the threads that Go makes inherit from the thread that enters it: no signals, and timers that fire up to 4 ms late. Go's
-// monitor asks to be woken every 20 us while threads come and go between C and Go. At the usual slack of 50 us that takes 12 %
-// of each rank's processor and puts 60 us onto the slowest calls of 16 KiB; with this it wakes with the processor's own tick.
-struct parent {
-  sigset_t signals;
-  int slack; // ns
-};
+// The threads that Go makes inherit from the thread that enters it: no signals.
+static void block_signals(sigset_t* before) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, before);
+}
 
 enum { LATE = 4000000 }; // ns
 
-static void become_parent(struct parent* before) {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before->signals);
-  before->slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-  if (before->slack >= 0 && before->slack < LATE) prctl(PR_SET_TIMERSLACK, LATE, 0, 0, 0);
-}
-
-static void end_parent(const struct parent* before) {
-  if (before->slack > 0 && before->slack < LATE) prctl(PR_SET_TIMERSLACK, before->slack, 0, 0, 0);
-  pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+// become_late has the timers of threads that are made meanwhile fire up to 4 ms late. Go's monitor, which is one of them, asks to be
+// woken every 20 us while threads come and go between C and Go. At the usual slack of 50 us that takes 12 % of each rank's processor
+// and puts 60 us onto the slowest calls of 16 KiB; with this it wakes with the processor's own tick. The others take it back (warm
+// in the core). Returns what it was.
+static int become_late(void) {
+  int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  if (before < 0 || before >= LATE) return 0;
+  prctl(PR_SET_TIMERSLACK, LATE, 0, 0, 0);
+  return before;
 }
 
 void hccl_core_attach(const struct hccl_core_table* t) {
-  struct parent before;
-  become_parent(&before);
+  sigset_t before;
+  block_signals(&before);
   int others = atomic_fetch_add(&attached, 1);
   t->attach(others + 1);
   if (pthread_setspecific(hccl_attached, t) != 0) detach(NULL); // no memory; the thread is attached again at its next call
-  end_parent(&before);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void* open_core(char* file, size_t size) {
   const char* slash = strrchr(hccl_path(), '/');
   int folder = slash != NULL ? (int)(slash - path) + 1 : 0; // without a path the loader's own search is left
   if (snprintf(file, size, "%.*s%s", folder, path, core_name) >= (int)size) return NULL;
-  struct parent before;
-  become_parent(&before);
+  sigset_t before;
+  block_signals(&before);
+  int slack = become_late();
   void* core = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  end_parent(&before);
+  if (slack > 0) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return core;
 }
 
@@ -116,10 +115,10 @@ static const struct hccl_core_table* start(void) {
   }
   const struct hccl_core_table* (*open)(const struct hccl_services*);
   *(void**)&open = dlsym(core, "hccl_core_open");
-  struct parent before;
-  become_parent(&before);
+  sigset_t before;
+  block_signals(&before);
   const struct hccl_core_table* t = open != NULL ? open(&hccl_services) : NULL; // this thread's first entry: see hccl_core_attach
-  end_parent(&before);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (t != NULL && t->version == HCCL_TABLE_VERSION && t->size >= sizeof *t) {
     int e = pthread_key_create(&hccl_attached, detach);
     if (e == 0) return t;

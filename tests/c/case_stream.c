@@ -212,8 +212,10 @@ static void link_(void* p) {
   MUST(k->c, ncclAllReduce(k->x, k->x, 100, ncclFloat32, ncclMax, k->c, k->s));
   MUST(NULL, hcclStreamLaunchHostFunc(k->s, link_, k));
 }
+static void read_slack(void* slack) { *(int*)slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); }
 static void functions_body(void) {
   static struct chain k;
+  static int slack;
   k.c = comm_new(), k.s = stream_new(), k.left = 50;
   for (int i = 0; i < 100; i++) k.x[i] = (float)me;
   NOTE("a chain of host functions");
@@ -222,6 +224,9 @@ static void functions_body(void) {
   CHECK(k.self == ncclInvalidUsage, "a stream that waits for itself gave %d", (int)k.self);
   MUST(NULL, hcclStreamSynchronize(k.s));
   CHECK(k.x[99] == (float)(ranks - 1), "%g", (double)k.x[99]);
+  MUST(NULL, hcclStreamLaunchHostFunc(k.s, read_slack, &slack));
+  MUST(NULL, hcclStreamSynchronize(k.s));
+  CHECK(slack < 1000000, "threads that run what is queued are woken %d ns late", slack);
   MUST(NULL, hcclStreamDestroy(k.s));
   WANT(ncclInvalidArgument, NULL, hcclStreamDestroy(k.s));
   WANT(ncclInvalidArgument, k.c, ncclAllReduce(k.x, k.x, 1, ncclFloat32, ncclMax, k.c, k.s));
