@@ -77,7 +77,9 @@ func (ms *messages) fill(l *line, m *message) (bool, error) {
 		return false, err
 	}
 	*wire.FrameAt(p) = f
+	ms.cmd[0].Shared = true
 	fence, err := ms.copyBytes(p+wire.FrameSize, m.call.Send+ptrOffset(m.moved), f.Bytes)
+	ms.cmd[0].Shared = false
 	l.put = transfer{active: true, fence: fence, msg: m, frame: wire.FrameSize + f.Bytes, bytes: f.Bytes}
 	return err == nil, err
 }

@@ -92,6 +92,7 @@ type Cmd struct {
 	NDst    uint8
 	Scaled  int8   // index of the source whose elements are multiplied by Scale and rounded to SrcType first; -1: none
 	Stream  bool   // Dst[0] is large and will not be read soon: write it around the caches
+	Shared  bool   // the last of Dst is memory that another processor has read: a copy asks for its lines ahead of the stores
 	N       uint64 // elements
 	Scale   uint64 // PreMulSum factor, bits of SrcType
 	Div     uint64 // Avg: number of ranks, below 1<<31; 0: the sum is left as it is

@@ -92,7 +92,7 @@ func (r *Run) fill(c *channel, s *step) {
 	if last > 0 {
 		cmd.Init = r.scratch
 	}
-	cmd.NDst = 0
+	cmd.NDst, cmd.Shared = 0, s.port >= 0
 	if s.kept {
 		cmd.Dst[0] = r.base[RecvBuf] + device.Ptr(s.dst+c.offset)
 		cmd.NDst = 1
@@ -101,7 +101,7 @@ func (r *Run) fill(c *channel, s *step) {
 
 // fillPartial prepares the command for the j-th MaxSrc sources of a longer sum, which is kept unrounded in scratch.
 func (r *Run) fillPartial(cmd *device.Cmd, c *channel, s *step, j int) {
-	cmd.Op, cmd.Red, cmd.Stream = device.Reduce, s.red, false
+	cmd.Op, cmd.Red, cmd.Stream, cmd.Shared = device.Reduce, s.red, false, false
 	if s.red == coll.Avg {
 		cmd.Red = r.partial
 	}

@@ -18,7 +18,7 @@ enum hccl_red { HCCL_SUM, HCCL_PROD, HCCL_MAX, HCCL_MIN, HCCL_AVG, HCCL_PREMULSU
 struct hccl_cmd {
   uint8_t op, red, src_type, acc, dst_type, nsrc, ndst;
   int8_t scaled;
-  uint8_t stream;
+  uint8_t stream, shared;
   uint64_t n, scale, div;
   uintptr_t init, dst[2], src[HCCL_MAX_SRC];
 };

@@ -3,7 +3,7 @@
 #include <immintrin.h>
 #define LEVEL avx2
 #define NAME "avx2"
-#define TARGET __attribute__((target("avx2,f16c")))
+#define TARGET __attribute__((target("avx2,f16c,prfchw")))
 #define VECTOR 8
 #define f32_VECTOR __m256
 #define f64_VECTOR __m256d
@@ -26,6 +26,7 @@
 #define bf16_LOW(p) _mm256_castsi256_ps(_mm256_slli_epi32(LANES(p), 16))
 #define bf16_HIGH(p) _mm256_castsi256_ps(_mm256_and_si256(LANES(p), _mm256_set1_epi32((int)0xffff0000)))
 #define bf16_JOIN(p, low, high) bf16_join16((__m256i*)((p) + i), low, high)
+#define AHEAD 1024
 #define STREAM_STEP 32
 #define STREAM_STORE(o, x) _mm256_stream_si256((__m256i*)(o), _mm256_loadu_si256((const __m256i*)(x)))
 

@@ -4,9 +4,9 @@
 #define LEVEL avx512
 #define NAME "avx512"
 #ifdef __clang__
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,prfchw")))
 #else
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,prefer-vector-width=512")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,prfchw,prefer-vector-width=512")))
 #endif
 #define VECTOR 16
 #define f32_VECTOR __m512
@@ -29,6 +29,7 @@
 #define bf16_LOW(p) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512((p) + i), 16))
 #define bf16_HIGH(p) _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512((p) + i), _mm512_set1_epi32((int)0xffff0000)))
 #define bf16_JOIN(p, low, high) bf16_join32((p) + i, low, high)
+#define AHEAD 1024
 #define STREAM_STEP 64
 #define STREAM_STORE(o, x) _mm512_stream_si512((__m512i*)(o), _mm512_loadu_si512(x))
 

@@ -24,6 +24,7 @@ var (
 	_ [unsafe.Offsetof(goCmd.NDst)]byte    = [unsafe.Offsetof(cCmd.ndst)]byte{}
 	_ [unsafe.Offsetof(goCmd.Scaled)]byte  = [unsafe.Offsetof(cCmd.scaled)]byte{}
 	_ [unsafe.Offsetof(goCmd.Stream)]byte  = [unsafe.Offsetof(cCmd.stream)]byte{}
+	_ [unsafe.Offsetof(goCmd.Shared)]byte  = [unsafe.Offsetof(cCmd.shared)]byte{}
 	_ [unsafe.Offsetof(goCmd.N)]byte       = [unsafe.Offsetof(cCmd.n)]byte{}
 	_ [unsafe.Offsetof(goCmd.Scale)]byte   = [unsafe.Offsetof(cCmd.scale)]byte{}
 	_ [unsafe.Offsetof(goCmd.Div)]byte     = [unsafe.Offsetof(cCmd.div)]byte{}

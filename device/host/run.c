@@ -156,6 +156,7 @@ static void put(const struct hccl_cmd* c, const struct hccl_kernels* k, int d, s
   char* dst = (char*)c->dst[d] + at;
   if (dst == from) return;
   if (d == 0 && c->stream) k->stream(dst, from, bytes);
+  else if (d == c->ndst - 1 && c->shared) k->hand(dst, from, bytes);
   else memcpy(dst, from, bytes);
 }
 
