@@ -12,6 +12,7 @@ import (
 type reader struct {
 	report *topo.Report
 	taken  map[string]bool // names of attributes of the element at hand that are understood
+	xgmi   int             // entries of links between AMD's GPUs
 }
 
 func (r *reader) fault(e *element, what, remedy string) { r.report.Fault(e.line, what, remedy) }

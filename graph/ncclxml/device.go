@@ -67,7 +67,10 @@ func (r *reader) nesting(d *topo.Device, e *element) {
 }
 
 func (r *reader) ids(e *element) (ids topo.IDs) {
-	_, ids.Given = e.attr("vendor")
+	for _, name := range []string{"vendor", "device", "subsystem_vendor", "subsystem_device"} {
+		_, here := e.attr(name)
+		ids.Given = ids.Given || here
+	}
 	short := bounds{0, 0xffff, 0}
 	ids.Vendor, ids.Device = r.integer(e, "vendor", short), r.integer(e, "device", short)
 	ids.SubVendor, ids.SubProduct = r.integer(e, "subsystem_vendor", short), r.integer(e, "subsystem_device", short)
@@ -83,8 +86,7 @@ func (r *reader) gpu(e *element) *topo.GPU {
 	for _, child := range e.children {
 		switch child.name {
 		case "nvlink":
-			g.NVLinks = append(g.NVLinks, &topo.NVLink{Line: child.line, Target: r.text(child, "target"),
-				Class: topo.Class(r.text(child, "tclass")), Count: r.integer(child, "count", bounds{0, 1 << 16, 0})})
+			g.NVLinks = append(g.NVLinks, r.nvlink(child))
 		case "c2c":
 			g.C2C = append(g.C2C, &topo.ChipLink{Line: child.line, Count: r.integer(child, "count", bounds{0, 1 << 16, 0}),
 				MBps: r.integer(child, "bw", bounds{0, 100_000_000, 0})})
@@ -94,6 +96,17 @@ func (r *reader) gpu(e *element) *topo.GPU {
 		clear(r.taken)
 	}
 	return g
+}
+
+func (r *reader) nvlink(e *element) *topo.NVLink {
+	for _, name := range []string{"count", "target", "tclass"} {
+		r.needs(e, name, "the entry is ignored", "write how many links lead where: count, the other end's bus id as target, its class as tclass")
+		if _, ok := e.attr(name); !ok {
+			return &topo.NVLink{Count: -1}
+		}
+	}
+	return &topo.NVLink{Line: e.line, Target: r.text(e, "target"), Class: topo.Class(r.text(e, "tclass")),
+		Count: r.integer(e, "count", bounds{0, 1 << 16, -1})}
 }
 
 func (r *reader) nic(e *element) *topo.NIC {
@@ -111,9 +124,9 @@ func (r *reader) nic(e *element) *topo.NIC {
 func (r *reader) port(e *element) *topo.Port {
 	r.needs(e, "dev", "it is not used", "number the ports with dev=\"0\" and so on")
 	p := &topo.Port{Line: e.line, Name: r.text(e, "name"), Number: r.integer(e, "dev", bounds{-1, 1 << 20, -1}),
-		Mbps: r.integer(e, "speed", bounds{-anyInt, anyInt, 0}),
-		Port: r.integer(e, "port", bounds{0, 1 << 16, 0}), Latency: r.number(e, "latency"), GUID: r.text(e, "guid"), MaxConn: r.integer(e, "maxconn", bounds{0, anyInt, 0}), GDR: r.flag(e, "gdr", false),
-		Coll: r.flag(e, "coll", false), Off: !r.flag(e, "net", true)}
+		Mbps: r.integer(e, "speed", bounds{-anyInt, anyInt, 0}), Port: r.integer(e, "port", bounds{0, 1 << 16, 0}),
+		Latency: r.number(e, "latency"), GUID: r.text(e, "guid"), MaxConn: r.integer(e, "maxconn", bounds{0, anyInt, 0}),
+		GDR: r.flag(e, "gdr", false), Coll: r.flag(e, "coll", false), Off: !r.flag(e, "net", true)}
 	p.Extra = r.rest(e)
 	return p
 }

@@ -19,6 +19,10 @@ func Read(in io.Reader) (*topo.Machine, *topo.Report, error) {
 	}
 	r := &reader{report: &topo.Report{}, taken: map[string]bool{}}
 	m := r.system(root)
+	if r.xgmi > 0 {
+		r.report.Note(root.line, fmt.Sprintf("%d <xgmi> links are of AMD's GPUs and are not counted", r.xgmi),
+			"write <nvlink> entries to have them counted as NVLinks")
+	}
 	topo.Clean(m, r.report)
 	r.report.Sort()
 	return m, r.report, nil
@@ -82,7 +86,7 @@ func (r *reader) misplaced(e, parent *element) {
 	place, known := places[e.name]
 	switch {
 	case e.name == "xgmi":
-		r.report.Note(e.line, "<xgmi> links are of AMD's GPUs and are not counted", "write <nvlink> entries to have them counted as NVLinks")
+		r.xgmi++
 	case known:
 		r.fault(e, fmt.Sprintf("<%s> stands in <%s> and is ignored%s", e.name, parent.name, losses(e)),
 			fmt.Sprintf("put it into <%s>", place))

@@ -120,3 +120,13 @@ func (c *CPU) AMD() bool { return c.Arch == "x86_64" && c.Vendor == amd }
 
 // Intel reports whether it is Intel's x86.
 func (c *CPU) Intel() bool { return c.Arch == "x86_64" && c.Vendor == intel }
+
+// nvlinkMost is how many NVLinks a GPU can have; not known for those that are older, and where the file does not say what it is.
+func nvlinkMost(sm int) (most int, known bool) {
+	for _, n := range nvlinkOf {
+		if sm >= n.sm {
+			return n.most, true
+		}
+	}
+	return 0, false
+}
