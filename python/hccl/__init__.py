@@ -7,12 +7,13 @@
         comm.all_reduce(gradients, op=hccl.AVG)
 
 Buffers are numpy arrays, torch CPU tensors and anything with the buffer protocol; nothing is copied. Operations return when
-their result is there, and give up the interpreter's lock while they wait. What is wrong with an argument is a TypeError or a
-ValueError before the library is called; what the library answers is an hccl.Error with its sentence. docs/python.md has it all.
+their result is there, and give up the interpreter's lock while they wait; on a Stream they return at once. What is wrong with an
+argument is a TypeError or a ValueError before the library is called; what the library answers is an hccl.Error with its sentence.
+docs/python.md has it all.
 
 The files: communicator (the class), operations (its operations), buffers and elements (what an argument is), vectors (blocks of
-different sizes), groups, reductions, memory, config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the
-shared library), results (errors).
+different sizes), groups, streams, pending (what a stream has not done yet), reductions, memory, config, meeting and store (how
+ranks find each other), interrupt (Ctrl-C), lib (the shared library), results (errors).
 """
 
 from . import lib
@@ -25,6 +26,7 @@ from .operations import AVG, MAX, MIN, PROD, SUM, Op
 from .reductions import ScaledSum
 from .results import ClosedError, Error, LibraryError, LimitError, MeetingError, RemoteError, Result
 from .store import TCPStore
+from .streams import Event, Stream
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Communicator",
     "Config",
     "Error",
+    "Event",
     "LibraryError",
     "LimitError",
     "MeetingError",
@@ -45,6 +48,7 @@ __all__ = [
     "RemoteError",
     "Result",
     "ScaledSum",
+    "Stream",
     "TCPStore",
     "empty",
     "group",

@@ -80,7 +80,7 @@ def _cached() -> str | None:
 
 
 _p, _i, _z, _id = c.c_void_p, c.c_int, c.c_size_t, UniqueId
-_TYPE, _OP, _ROOT, _PEER, _COMM, _STREAM = _i, _i, _i, _i, _p, _p
+_TYPE, _OP, _ROOT, _PEER, _COMM, _STREAM, _EVENT = _i, _i, _i, _i, _p, _p, _p
 _SIGNATURES: dict[str, list[type]] = {
     "ncclGetVersion": [_p],
     "ncclGetUniqueId": [_p],
@@ -115,6 +115,17 @@ _SIGNATURES: dict[str, list[type]] = {
     "hcclAllGatherV": [_p, _p, _p, _p, _TYPE, _COMM, _STREAM],
     "hcclReduceScatterV": [_p, _p, _p, _p, _TYPE, _OP, _COMM, _STREAM],
     "hcclAlltoAllV": [_p, _p, _p, _p, _p, _p, _TYPE, _COMM, _STREAM],
+    "hcclStreamCreate": [_p],
+    "hcclStreamDestroy": [_STREAM],
+    "hcclStreamSynchronize": [_STREAM],
+    "hcclStreamQuery": [_STREAM],
+    "hcclStreamLaunchHostFunc": [_STREAM, _p, _p],
+    "hcclStreamWaitEvent": [_STREAM, _EVENT],
+    "hcclEventCreate": [_p],
+    "hcclEventDestroy": [_EVENT],
+    "hcclEventRecord": [_EVENT, _STREAM],
+    "hcclEventQuery": [_EVENT],
+    "hcclEventElapsedTime": [_p, _EVENT, _EVENT],
 }
 
 

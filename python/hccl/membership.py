@@ -8,12 +8,16 @@ import threading
 import time
 import warnings
 from types import TracebackType
-from typing import Any, Callable, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from . import groups, interrupt, lib
 from .config import Config
 from .operations import Operations
 from .results import ClosedError, LimitError, Result, error
+from .streams import stream_handle
+
+if TYPE_CHECKING:
+    from .streams import Stream
 
 _Self = TypeVar("_Self", bound="Membership")
 
@@ -57,19 +61,25 @@ class Membership(Operations):
 
     # ---- Calls ----
 
-    def run(self, name: str, *arguments: Any, held: Sequence[object] = (), own_form: bool = False) -> None:
+    def run(
+        self, name: str, *arguments: Any, held: Sequence[object] = (), stream: Stream | None = None, own_form: bool = False
+    ) -> None:
         handle, group = self.handle, groups.current()
         if not handle:
             self._refuse(name)
+        if group is not None and stream is None and not own_form:
+            stream = group.stream
         # A split has the communicator in front and no stream.
-        given = (handle, *arguments) if own_form else (*arguments, handle, None)
+        given = (handle, *arguments) if own_form else (*arguments, handle, stream_handle(name, stream))
         if group is not None:
-            group.add(self, *held)
+            group.add(self, stream, *held)
             result = getattr(lib.load(), name)(*given)
         else:
             result = interrupt.call((self,), getattr(lib.load(), name), *given)
         if result:
             self._ended(name, result, held)
+        elif stream is not None and group is None:
+            stream.keep(held, (self,))
 
     def _ended(self, name: str, result: int, held: Sequence[object]) -> None:
         if result != Result.IN_PROGRESS:
@@ -79,6 +89,12 @@ class Membership(Operations):
     def told(self) -> None:
         """An error of this communicator has been raised: its end need not raise it again."""
         self._told = True
+
+    def told_by_stream(self) -> None:
+        """A stream has raised the error of one of its communicators: if this is the one, its end need not raise it again."""
+        state = c.c_int()
+        if self.handle and lib.load().ncclCommGetAsyncError(self.handle, c.byref(state)) == 0:
+            self._told = self._told or state.value not in (Result.SUCCESS, Result.IN_PROGRESS)
 
     def _error(self, name: str, result: int) -> Exception:
         self.told()

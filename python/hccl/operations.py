@@ -1,7 +1,8 @@
 """The operations of a communicator: they check what they are given, then make one call of the library.
 
 Counts never need to be given: they follow from the buffers. Where `recv` may be left out, the result goes to `send`'s place.
-Every operation gives back the buffer that holds its result, or None on a rank that gets none.
+Every operation gives back the buffer that holds its result, or None on a rank that gets none. On a stream it returns at once, and
+the result is there when the stream has come so far.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from .vectors import Blocks
 
 if TYPE_CHECKING:
     from .reductions import ScaledSum
+    from .streams import Stream
 
     Reduction = Union["Op", ScaledSum]
 
@@ -39,112 +41,168 @@ class Operations:
     rank: int
     size: int
 
-    def run(self, name: str, *arguments: Any, held: Sequence[object] = ()) -> None:
-        """Makes the call with these arguments, this communicator and no stream."""
+    def run(self, name: str, *arguments: Any, held: Sequence[object] = (), stream: Stream | None = None) -> None:
+        """Makes the call with these arguments, this communicator and the stream."""
         raise NotImplementedError
 
     # ---- Reductions ----
 
-    def all_reduce(self, send: Data, recv: Data | None = None, op: Reduction = SUM) -> Data:
+    def all_reduce(self, send: Data, recv: Data | None = None, op: Reduction = SUM, *, stream: Stream | None = None) -> Data:
         """The reduction of all ranks' `send`, on all ranks."""
         s, r, out = self._pair("all_reduce", send, recv, 1, 1)
         number = self._op("all_reduce", op, s)
-        self.run("ncclAllReduce", s.address, r.address, s.count, s.element.number, number, held=(s, r))
+        self.run("ncclAllReduce", s.address, r.address, s.count, s.element.number, number, held=(s, r), stream=stream)
         return out
 
-    def reduce(self, send: Data, recv: Data | None = None, root: int = 0, op: Reduction = SUM) -> Data | None:
+    def reduce(
+        self, send: Data, recv: Data | None = None, root: int = 0, op: Reduction = SUM, *, stream: Stream | None = None
+    ) -> Data | None:
         """The reduction of all ranks' `send`, on rank `root`; the others need no `recv`."""
         root = self._rank("reduce", "root", root)
         if self.rank != root:
             s = buffers.view(send, "reduce: send")
             number = self._op("reduce", op, s)
-            self.run("ncclReduce", s.address, None, s.count, s.element.number, number, root, held=(s,))
+            self.run("ncclReduce", s.address, None, s.count, s.element.number, number, root, held=(s,), stream=stream)
             return None
         s, r, out = self._pair("reduce", send, recv, 1, 1)
         number = self._op("reduce", op, s)
-        self.run("ncclReduce", s.address, r.address, s.count, s.element.number, number, root, held=(s, r))
+        self.run("ncclReduce", s.address, r.address, s.count, s.element.number, number, root, held=(s, r), stream=stream)
         return out
 
-    def reduce_scatter(self, send: Data, recv: Data, op: Reduction = SUM) -> Data:
+    def reduce_scatter(self, send: Data, recv: Data, op: Reduction = SUM, *, stream: Stream | None = None) -> Data:
         """`send` has one block for each rank; `recv` gets the reduction of this rank's blocks."""
         s, r, _ = self._pair("reduce_scatter", send, recv, self.size, 1)
         number = self._op("reduce_scatter", op, s)
-        self.run("ncclReduceScatter", s.address, r.address, r.count, r.element.number, number, held=(s, r))
+        self.run("ncclReduceScatter", s.address, r.address, r.count, r.element.number, number, held=(s, r), stream=stream)
         return recv
 
     # ---- Moving ----
 
-    def broadcast(self, buffer: Data, root: int = 0) -> Data:
+    def broadcast(self, buffer: Data, root: int = 0, *, stream: Stream | None = None) -> Data:
         """`buffer` of rank `root`, on all ranks, in its place."""
         root = self._rank("broadcast", "root", root)
         b = buffers.view(buffer, "broadcast: buffer", writes=self.rank != root)
-        self.run("ncclBroadcast", b.address, b.address, b.count * b.element.width, b.element.number, root, held=(b,))
+        self.run(
+            "ncclBroadcast", b.address, b.address, b.count * b.element.width, b.element.number, root, held=(b,), stream=stream
+        )
         return buffer
 
-    def all_gather(self, send: Data, recv: Data) -> Data:
+    def all_gather(self, send: Data, recv: Data, *, stream: Stream | None = None) -> Data:
         """All ranks' `send`, one after the other, on all ranks. `send` may be this rank's block of `recv`."""
         s, r, _ = self._pair("all_gather", send, recv, 1, self.size)
-        self.run("ncclAllGather", s.address, r.address, s.count * s.element.width, s.element.number, held=(s, r))
+        self.run(
+            "ncclAllGather", s.address, r.address, s.count * s.element.width, s.element.number, held=(s, r), stream=stream
+        )
         return recv
 
-    def gather(self, send: Data, recv: Data | None = None, root: int = 0) -> Data | None:
+    def gather(self, send: Data, recv: Data | None = None, root: int = 0, *, stream: Stream | None = None) -> Data | None:
         """All ranks' `send`, one after the other, on rank `root`; the others need no `recv`."""
         root = self._rank("gather", "root", root)
         if self.rank == root:
             s, r, _ = self._pair("gather", send, self._needed("gather", "recv", recv), 1, self.size)
-            self.run("ncclGather", s.address, r.address, s.count * s.element.width, s.element.number, root, held=(s, r))
+            self.run(
+                "ncclGather",
+                s.address,
+                r.address,
+                s.count * s.element.width,
+                s.element.number,
+                root,
+                held=(s, r),
+                stream=stream,
+            )
             return recv
         s = buffers.view(send, "gather: send")
-        self.run("ncclGather", s.address, None, s.count * s.element.width, s.element.number, root, held=(s,))
+        self.run("ncclGather", s.address, None, s.count * s.element.width, s.element.number, root, held=(s,), stream=stream)
         return None
 
-    def scatter(self, send: Data | None, recv: Data, root: int = 0) -> Data:
+    def scatter(self, send: Data | None, recv: Data, root: int = 0, *, stream: Stream | None = None) -> Data:
         """One block of `send` of rank `root` to each rank; the others give None for `send`."""
         root = self._rank("scatter", "root", root)
         if self.rank == root:
             s, r, _ = self._pair("scatter", self._needed("scatter", "send", send), recv, self.size, 1)
-            self.run("ncclScatter", s.address, r.address, r.count * r.element.width, r.element.number, root, held=(s, r))
+            self.run(
+                "ncclScatter",
+                s.address,
+                r.address,
+                r.count * r.element.width,
+                r.element.number,
+                root,
+                held=(s, r),
+                stream=stream,
+            )
             return recv
         r = buffers.view(recv, "scatter: recv", writes=True)
-        self.run("ncclScatter", None, r.address, r.count * r.element.width, r.element.number, root, held=(r,))
+        self.run("ncclScatter", None, r.address, r.count * r.element.width, r.element.number, root, held=(r,), stream=stream)
         return recv
 
-    def all_to_all(self, send: Data, recv: Data) -> Data:
+    def all_to_all(self, send: Data, recv: Data, *, stream: Stream | None = None) -> Data:
         """Block p of `send` goes to rank p; block p of `recv` comes from it. Not in place."""
         s, r, _ = self._pair("all_to_all", send, recv, self.size, self.size)
-        self.run("ncclAlltoAll", s.address, r.address, s.count // self.size * s.element.width, s.element.number, held=(s, r))
+        self.run(
+            "ncclAlltoAll",
+            s.address,
+            r.address,
+            s.count // self.size * s.element.width,
+            s.element.number,
+            held=(s, r),
+            stream=stream,
+        )
         return recv
 
-    def send(self, buffer: Data, peer: int) -> None:
+    def send(self, buffer: Data, peer: int, *, stream: Stream | None = None) -> None:
         """A message to rank `peer`, which must receive it. In a group, where messages cross."""
         peer = self._rank("send", "peer", peer)
         b = buffers.view(buffer, "send: buffer")
-        self.run("ncclSend", b.address, b.count * b.element.width, b.element.number, peer, held=(b,))
+        self.run("ncclSend", b.address, b.count * b.element.width, b.element.number, peer, held=(b,), stream=stream)
 
-    def recv(self, buffer: Data, peer: int) -> Data:
+    def recv(self, buffer: Data, peer: int, *, stream: Stream | None = None) -> Data:
         """The next message of rank `peer`, into `buffer`, which must be as long."""
         peer = self._rank("recv", "peer", peer)
         b = buffers.view(buffer, "recv: buffer", writes=True)
-        self.run("ncclRecv", b.address, b.count * b.element.width, b.element.number, peer, held=(b,))
+        self.run("ncclRecv", b.address, b.count * b.element.width, b.element.number, peer, held=(b,), stream=stream)
         return buffer
 
-    def barrier(self) -> None:
-        """Returns when all ranks have called it."""
-        self.all_reduce(bytearray(1))
+    def barrier(self, *, stream: Stream | None = None) -> None:
+        """Returns, or is passed by the stream, when all ranks have come to it."""
+        self.all_reduce(bytearray(1), stream=stream)
 
     # ---- Blocks of different sizes ----
 
-    def all_gather_v(self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None) -> Data:
+    def all_gather_v(
+        self,
+        send: Data,
+        recv: Data,
+        counts: Sequence[int],
+        displs: Sequence[int] | None = None,
+        *,
+        stream: Stream | None = None,
+    ) -> Data:
         """As all_gather; rank p's block has counts[p] elements and stands at element displs[p] of `recv`, without gaps by
         default."""
         s, r = self._two("all_gather_v", send, recv)
         blocks = Blocks("all_gather_v: recv", self.size, r, counts, displs)
         blocks.own("all_gather_v: send", s, self.rank)
-        self.run("hcclAllGatherV", s.address, r.address, blocks.counts, blocks.displs, s.element.number, held=(s, r, blocks))
+        self.run(
+            "hcclAllGatherV",
+            s.address,
+            r.address,
+            blocks.counts,
+            blocks.displs,
+            s.element.number,
+            held=(s, r, blocks),
+            stream=stream,
+        )
         return recv
 
     def reduce_scatter_v(
-        self, send: Data, recv: Data, counts: Sequence[int], displs: Sequence[int] | None = None, op: Reduction = SUM
+        self,
+        send: Data,
+        recv: Data,
+        counts: Sequence[int],
+        displs: Sequence[int] | None = None,
+        op: Reduction = SUM,
+        *,
+        stream: Stream | None = None,
     ) -> Data:
         """As reduce_scatter; the block of `send` that is rank p's has counts[p] elements and stands at element displs[p]."""
         s, r = self._two("reduce_scatter_v", send, recv)
@@ -160,6 +218,7 @@ class Operations:
             s.element.number,
             number,
             held=(s, r, blocks),
+            stream=stream,
         )
         return recv
 
@@ -171,6 +230,8 @@ class Operations:
         recv_counts: Sequence[int],
         send_displs: Sequence[int] | None = None,
         recv_displs: Sequence[int] | None = None,
+        *,
+        stream: Stream | None = None,
     ) -> Data:
         """As all_to_all, with a count and a place for each block of both buffers, in elements."""
         s, r = self._two("all_to_all_v", send, recv)
@@ -186,6 +247,7 @@ class Operations:
             into.displs,
             s.element.number,
             held=(s, r, out, into),
+            stream=stream,
         )
         return recv
 

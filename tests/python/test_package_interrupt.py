@@ -85,6 +85,50 @@ class Interrupt(unittest.TestCase):
 
         self.assertEqual(self.interrupted(waits), ("<hccl.Communicator that was aborted by Ctrl-C>", "RemoteError", None))
 
+    def test_in_a_synchronisation(self):
+        """It ends the wait alone: what is queued goes on, and can be waited for again."""
+        unique_id = hccl.unique_id()
+        told, tell = os.pipe()
+
+        def sends():
+            with hccl.Communicator(1, 2, unique_id) as comm:
+                comm.barrier()
+                os.read(told, 1)
+                comm.send(F(7), 0)
+
+        def waits(ready):
+            with hccl.Communicator(0, 2, unique_id) as comm, hccl.Stream() as stream, hccl.Event() as event:
+                comm.barrier()
+                mine = comm.recv(F(0), 1, stream=stream)
+                event.record(stream)
+                ready()
+                try:
+                    stream.synchronize()
+                    return "it succeeded"
+                except KeyboardInterrupt:
+                    os.write(tell, b"x")
+                event.synchronize(ranks.LIMIT)
+                stream.synchronize(ranks.LIMIT)
+                return mine[0], repr(comm)
+
+        other = ranks.Child(sends)
+        self.assertEqual(self.interrupted(waits), (7, "<hccl.Communicator, rank 0 of 2>"))
+        self.assertIsNone(other.result(time.monotonic() + ranks.LIMIT))
+
+    def test_a_handler_runs_during_a_synchronisation(self):
+        """Also one of the program's own, at once: here it lets the stream go on."""
+
+        def waits(ready):
+            gate = threading.Event()
+            with hccl.Stream() as stream:
+                stream.launch(gate.wait, ranks.LIMIT)
+                ready()
+                signal.signal(signal.SIGINT, lambda *_: gate.set())
+                stream.synchronize(ranks.LIMIT)
+                return gate.is_set()
+
+        self.assertIs(self.interrupted(waits), True)
+
     def test_a_handler_of_ones_own_is_left_alone(self):
         """It runs when the call has ended, and nothing is aborted."""
         told, tell = os.pipe()
