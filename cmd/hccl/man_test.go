@@ -66,3 +66,13 @@ func TestCompletionIsWritten(t *testing.T) {
 		t.Errorf("status %d, %q", status, out)
 	}
 }
+
+// A mistyped command is answered with the nearest one.
+func TestCommandsAreSuggested(t *testing.T) {
+	for word, want := range map[string]string{"prf": "did you mean perf?", "rnu": "there are ", "rn": "did you mean run?",
+		"parms": "did you mean params?"} {
+		if _, text, status := hccl(t, word); status != 1 || !strings.Contains(text, want) {
+			t.Errorf("%s: status %d, %q lacks %q", word, status, text, want)
+		}
+	}
+}

@@ -25,7 +25,11 @@ func (s *subject) rootShown() int {
 
 // plain is a name without case, underscores and the ending of nccl-tests' programs: operations and types have several spellings.
 func plain(name string) string {
-	return strings.TrimSuffix(strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name)), "perf")
+	letters := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	if rest := strings.TrimSuffix(letters, "perf"); rest != "" {
+		return rest
+	}
+	return letters // the command perf
 }
 
 // spelled are other names of the element types.
