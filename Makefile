@@ -135,7 +135,7 @@ install: all ## install libraries, headers, the tool with its pages, pkg-config 
 	install -m 755 $(LIB)/libnccl.so.2 $(LIB)/libhccl_core.so "$(TO_LIB)"
 	ln -sf libnccl.so.2 "$(TO_LIB)/libnccl.so"
 	ln -sf libnccl.so.2 "$(TO_LIB)/libhccl_compat.so"
-	install -m 644 include/nccl.h include/hccl_compat.h "$(DESTDIR)$(INCLUDEDIR)"
+	install -m 644 include/nccl.h include/hccl_compat.h include/hccl.h "$(DESTDIR)$(INCLUDEDIR)"
 	install -m 755 $(BIN)/hccl "$(DESTDIR)$(PREFIX)/bin"
 	$(BIN)/hccl man "$(TO_SHARE)/man/man1"
 	install -d "$(TO_SHARE)/bash-completion/completions" "$(TO_SHARE)/zsh/site-functions" "$(TO_SHARE)/fish/vendor_completions.d"

@@ -75,7 +75,7 @@ func randomScript(rng *rand.Rand, n, steps int, floats bool) *script {
 
 func randomShape(rng *rand.Rand, n int, floats bool) *shape {
 	o := &shape{fn: collectives[rng.IntN(len(collectives))], typ: porttest.Types[rng.IntN(len(porttest.Types))],
-		red: reductions[rng.IntN(len(reductions))], n: n, count: rng.Uint64N([]uint64{4, 300, 3000, 60000}[rng.IntN(4)]),
+		n: n, count: rng.Uint64N([]uint64{4, 300, 3000, 60000}[rng.IntN(4)]),
 		root: rng.IntN(n), seed: rng.Uint64N(1000), inPlace: rng.IntN(2) == 0, floats: floats}
 	o.inPlace = o.inPlace && o.fn != coll.AlltoAll && o.fn != coll.AlltoAllV
 	if rng.IntN(4) == 0 {
@@ -84,6 +84,7 @@ func randomShape(rng *rand.Rand, n int, floats bool) *shape {
 	if floats {
 		o.typ = []coll.DataType{coll.Float32, coll.Float64, coll.Bfloat16}[rng.IntN(3)]
 	}
+	o.red = reductionFor(o.typ, rng.IntN(len(reductions)))
 	return o
 }
 

@@ -116,6 +116,12 @@ func (o *shape) reduced(block int, i uint64) int64 {
 			acc = max(acc, v)
 		case o.red == coll.Min:
 			acc = min(acc, v)
+		case o.red == coll.And:
+			acc &= v
+		case o.red == coll.Or:
+			acc |= v
+		case o.red == coll.Xor:
+			acc ^= v
 		default:
 			acc += v
 		}

@@ -11,7 +11,15 @@ import (
 var collectives = []coll.Func{coll.AllReduce, coll.Reduce, coll.Broadcast, coll.AllGather, coll.ReduceScatter, coll.AlltoAll,
 	coll.Gather, coll.Scatter, coll.AllGatherV, coll.ReduceScatterV, coll.AlltoAllV}
 
-var reductions = []coll.RedOp{coll.Sum, coll.Prod, coll.Max, coll.Min, coll.Avg, coll.PreMulSum}
+var reductions = []coll.RedOp{coll.Sum, coll.Prod, coll.Max, coll.Min, coll.Avg, coll.PreMulSum, coll.And, coll.Or, coll.Xor}
+
+// reductionFor is the kth reduction, or the next one that types like typ have.
+func reductionFor(typ coll.DataType, k int) coll.RedOp {
+	for !reductions[k%len(reductions)].Takes(typ) {
+		k++
+	}
+	return reductions[k%len(reductions)]
+}
 
 // play runs one operation on all ranks of a world.
 func (w *world) play(o *shape) {
@@ -43,7 +51,8 @@ func TestOperations(t *testing.T) {
 				for _, count := range []uint64{0, 1, 13, 700, 40000} {
 					for _, inPlace := range []bool{false, true} {
 						k++
-						w.play(&shape{fn: fn, typ: porttest.Types[k%len(porttest.Types)], red: reductions[k%len(reductions)], count: count,
+						typ := porttest.Types[k%len(porttest.Types)]
+						w.play(&shape{fn: fn, typ: typ, red: reductionFor(typ, k), count: count,
 							root: k % n, inPlace: inPlace && fn != coll.AlltoAll && fn != coll.AlltoAllV, seed: uint64(k)})
 					}
 				}

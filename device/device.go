@@ -111,9 +111,9 @@ func Accumulator(t coll.DataType, red coll.RedOp) coll.DataType {
 		return t
 	}
 	switch t {
-	case coll.Int8, coll.Int32:
+	case coll.Int8, coll.Int16, coll.Int32:
 		return coll.Int64
-	case coll.Uint8, coll.Uint32:
+	case coll.Uint8, coll.Uint16, coll.Uint32:
 		return coll.Uint64
 	case coll.Int64:
 		return coll.Int128

@@ -1,4 +1,4 @@
-/* HCCL: the binary interface of NCCL 2.32.3 and the extensions of HCCL.
+/* HCCL: the binary interface of NCCL 2.32.3, and with it (hccl.h) the extensions of HCCL.
  *
  * Values, layouts and prototypes are those of NCCL's public header (and of the exported functions of its device header), so that
  * a program may be compiled with either header and run with either library. The words are our own. Usable as C99 and C++17; with
@@ -76,7 +76,11 @@ typedef enum {
   ncclBfloat16 = 9,
   ncclFloat8e4m3 = 10,
   ncclFloat8e5m2 = 11,
-  ncclNumTypes = 12
+  ncclNumTypes = 12,
+  /* HCCL's own, taken wherever a type is; far from what NCCL may number next. */
+  hcclInt16 = 64,
+  hcclUint16 = 65,
+  hcclBool = 66 /* a byte; what is not 0 is true, and reductions give 0 or 1: docs/numerics.md */
 } ncclDataType_t;
 
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
@@ -88,6 +92,10 @@ typedef enum {
   ncclMin = 3,
   ncclAvg = 4,
   ncclNumOps = 5,
+  /* HCCL's own: of the bits of integers, or of the truth of hcclBool; refused for floats. */
+  hcclBitAnd = 64,
+  hcclBitOr = 65,
+  hcclBitXor = 66,
   ncclMaxRedOp = 0x7fffffff
 } ncclRedOp_t;
 
@@ -376,48 +384,6 @@ NCCL_TWO(ncclResult_t, ncclGroupEnd, (void));
 /* Ends a group without doing it. */
 NCCL_TWO(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t* info));
 
-/* HCCL: blocks of different sizes. counts and displs have an entry per rank, in elements; displs NULL: blocks without gaps. In
-   place as in the forms above. */
-ncclResult_t hcclAllGatherV(const void* send, void* recv, const uint64_t* counts, const uint64_t* displs, ncclDataType_t type,
-                            ncclComm_t comm, cudaStream_t stream);
-ncclResult_t hcclReduceScatterV(const void* send, void* recv, const uint64_t* counts, const uint64_t* displs,
-                                ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t hcclAlltoAllV(const void* send, const uint64_t* send_counts, const uint64_t* send_displs, void* recv,
-                           const uint64_t* recv_counts, const uint64_t* recv_displs, ncclDataType_t type, ncclComm_t comm,
-                           cudaStream_t stream);
-
-/* ---- HCCL: streams of host memory. Not for CUDA's streams and events, whose handles are refused ----
-
-   Work on a stream is done in order, by threads of the library, while the program goes on: operations, the program's own functions,
-   events. A call on a stream returns at once; its buffers are the library's until the stream has been synchronised. Operations of
-   one communicator keep the order of their calls, also on several streams; a call on NULL waits for what the communicator has
-   queued. A group on several streams starts when all have reached it, and all go on after it; one that has calls on NULL of a
-   blocking communicator too returns when all of it is done. An error of queued work is told once by Synchronize, and for good by
-   ncclCommGetAsyncError. On NULL (and CUDA's 1 and 2) everything is done: Synchronize and Query say so. */
-
-ncclResult_t hcclStreamCreate(cudaStream_t* stream);
-/* Returns at once; what is queued goes on to its end. NULL is success. */
-ncclResult_t hcclStreamDestroy(cudaStream_t stream);
-ncclResult_t hcclStreamSynchronize(cudaStream_t stream);
-/* ncclInProgress while something is queued or running; then success, or the error that Synchronize will return. */
-ncclResult_t hcclStreamQuery(cudaStream_t stream);
-/* Calls fn(arg) in the stream's order, on a thread of the library; on NULL at once, in the caller's. fn may call the library, but
-   not wait for its own stream. */
-ncclResult_t hcclStreamLaunchHostFunc(cudaStream_t stream, void (*fn)(void*), void* arg);
-/* Holds the stream up until the point where event was recorded last before this call; never recorded: goes on. */
-ncclResult_t hcclStreamWaitEvent(cudaStream_t stream, cudaEvent_t event);
-
-ncclResult_t hcclEventCreate(cudaEvent_t* event);
-/* Streams that wait for the event still do. NULL is success. */
-ncclResult_t hcclEventDestroy(cudaEvent_t event);
-/* The event is reached when what is queued on the stream now is done. */
-ncclResult_t hcclEventRecord(cudaEvent_t event, cudaStream_t stream);
-ncclResult_t hcclEventSynchronize(cudaEvent_t event);
-/* Success: reached, or never recorded; else ncclInProgress. */
-ncclResult_t hcclEventQuery(cudaEvent_t event);
-/* The time between two events that have been reached; ncclInProgress until then. */
-ncclResult_t hcclEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
-
 /* ---- Settings: what the environment says, or the default ---- */
 
 NCCL_TWO(ncclResult_t, ncclParamBind, (ncclParamHandle_t* handle, const char* key));
@@ -590,5 +556,7 @@ NCCL_TWO(ncclResult_t, ncclLLA2ACreateRequirement,
 #ifdef __cplusplus
 }
 #endif
+
+#include "hccl.h"
 
 #endif

@@ -222,7 +222,8 @@ func TestValid(t *testing.T) {
 		"two lengths for itself": func(o *proto.Op) {
 			o.Func, o.SendCounts, o.RecvCounts = coll.AlltoAllV, []uint64{1, 2, 3, 4}, []uint64{1, 3, 3, 4}
 		},
-		"a message": func(o *proto.Op) { o.Func = coll.Send },
+		"bits of floats": func(o *proto.Op) { o.Func, o.Recv, o.Red = coll.AllReduce, o.Send, coll.Xor },
+		"a message":      func(o *proto.Op) { o.Func = coll.Send },
 	} {
 		op := base
 		change(&op)

@@ -114,7 +114,7 @@ func runKey(t *testing.T, k proto.Key, q device.Queue, rng *rand.Rand) (calls in
 	plans := plansOf(t, k)
 	for _, typ := range porttest.Types {
 		for red := coll.RedOp(0); red < coll.NumOps; red++ {
-			if red > 0 && !k.Func.Reduces() || k.Algo.Fits(k.Func, typ, red, k.N) != nil {
+			if red > 0 && !k.Func.Reduces() || !red.Takes(typ) || k.Algo.Fits(k.Func, typ, red, k.N) != nil {
 				continue
 			}
 			c := &call{key: k, typ: typ, red: red, count: counts[rng.IntN(len(counts))], slice: slices[rng.IntN(len(slices))]}
@@ -138,7 +138,7 @@ func TestAllTypesOnHost(t *testing.T) {
 		for red := coll.RedOp(0); red < coll.NumOps; red++ {
 			for algo := proto.Algo(0); algo < proto.NumAlgos; algo++ {
 				k := proto.Key{Func: coll.AllReduce, Algo: algo, N: 4, Channels: 2}
-				if algo.Fits(k.Func, typ, red, k.N) != nil {
+				if !red.Takes(typ) || algo.Fits(k.Func, typ, red, k.N) != nil {
 					continue
 				}
 				c := &call{key: k, typ: typ, red: red, count: 300, slice: 100}

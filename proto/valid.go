@@ -17,6 +17,9 @@ func (op *Op) Valid() error {
 	if !op.Func.Valid() || op.Func == coll.Send || op.Func == coll.Recv {
 		return fmt.Errorf("%s is not a collective operation", op.Func)
 	}
+	if op.Func.Reduces() && !op.Red.Takes(op.Type) {
+		return fmt.Errorf("%s: %s is not defined for elements of type %s", op.Func, op.Red, op.Type)
+	}
 	if err := op.validCounts(); err != nil {
 		return err
 	}

@@ -1,16 +1,28 @@
 #include "check.h"
 #include "error.h"
 
-size_t hccl_type_size(int type) {
-  static const unsigned char sizes[ncclNumTypes] = {
-    [ncclInt8] = 1,    [ncclUint8] = 1,   [ncclInt32] = 4,   [ncclUint32] = 4,   [ncclInt64] = 8,      [ncclUint64] = 8,
-    [ncclFloat16] = 2, [ncclFloat32] = 4, [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1};
-  return type >= 0 && type < ncclNumTypes ? sizes[type] : 0;
-}
+// In the order of coll.DataType: NCCL's types, then those that only HCCL has.
+static const struct {
+  const char* name;
+  int named, size;
+} types[] = {
+#define TYPE(name, size) {#name, name, size}
+  TYPE(ncclInt8, 1),     TYPE(ncclUint8, 1),   TYPE(ncclInt32, 4),   TYPE(ncclUint32, 4),   TYPE(ncclInt64, 8),
+  TYPE(ncclUint64, 8),   TYPE(ncclFloat16, 2), TYPE(ncclFloat32, 4), TYPE(ncclFloat64, 8),  TYPE(ncclBfloat16, 2),
+  TYPE(ncclFloat8e4m3, 1), TYPE(ncclFloat8e5m2, 1), TYPE(hcclInt16, 2), TYPE(hcclUint16, 2), TYPE(hcclBool, 1),
+};
 
-ncclResult_t hccl_check_type(ncclComm_t comm, const char* who, int type) {
-  if (hccl_type_size(type) != 0) return ncclSuccess;
-  return hccl_fail(comm, ncclInvalidArgument, "%s: type %d is no ncclDataType_t (0 to %d)", who, type, ncclNumTypes - 1);
+enum { TYPES = sizeof types / sizeof *types };
+
+size_t hccl_type_size(int type) { return (size_t)types[type].size; }
+const char* hccl_type_name(int type) { return types[type].name; }
+
+ncclResult_t hccl_take_type(ncclComm_t comm, const char* who, int named, int* type) {
+  *type = named >= hcclInt16 ? named - hcclInt16 + ncclNumTypes : named;
+  if (*type >= 0 && *type < TYPES && types[*type].named == named) return ncclSuccess;
+  *type = 0;
+  return hccl_fail(comm, ncclInvalidArgument, "%s: type %d is no ncclDataType_t (0 to %d) and none of HCCL's (%d to %d)", who,
+                   named, ncclNumTypes - 1, hcclInt16, hcclBool);
 }
 
 ncclResult_t hccl_check_rank(ncclComm_t comm, const char* who, const char* what, int rank, int nranks) {

@@ -3,9 +3,10 @@
 #define HCCL_CHECK_H
 #include "handle.h"
 
-// Size of one element; 0 for what is no type.
-size_t hccl_type_size(int type);
-ncclResult_t hccl_check_type(ncclComm_t comm, const char* who, int type);
+// The core's number (coll.DataType) of a type that a program named. From then on the shim goes by that number alone.
+ncclResult_t hccl_take_type(ncclComm_t comm, const char* who, int named, int* type);
+size_t hccl_type_size(int type);        // of one element
+const char* hccl_type_name(int type);   // as programs name it
 // what is "root" or "peer"; nranks 0: not known yet, the core checks the upper end.
 ncclResult_t hccl_check_rank(ncclComm_t comm, const char* who, const char* what, int rank, int nranks);
 // blocks blocks of count elements of size bytes that start at p; p may be NULL. *bytes gets the size of all.

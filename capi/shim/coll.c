@@ -38,8 +38,8 @@ static ncclResult_t check_place(const struct hccl_call* a, const struct shape* s
   return hccl_check_overlap(a->comm, a->who, send, sent, recv, received, send_at, recv_at);
 }
 
-static ncclResult_t check_buffers(const struct hccl_call* a, const struct shape* s, int rank, int nranks) {
-  size_t size = hccl_type_size(a->type), n = nranks > 0 ? (size_t)nranks : 1, sent, received;
+static ncclResult_t check_buffers(const struct hccl_call* a, const struct shape* s, size_t size, int rank, int nranks) {
+  size_t n = nranks > 0 ? (size_t)nranks : 1, sent, received;
   ncclResult_t e = hccl_check_extent(a->comm, a->who, a->send, a->count, size, s->send_blocks ? n : 1, &sent);
   if (e == ncclSuccess) e = hccl_check_extent(a->comm, a->who, a->recv, a->count, size, s->recv_blocks ? n : 1, &received);
   if (e != ncclSuccess || a->count == 0 || nranks == 0) return e;
@@ -53,10 +53,10 @@ static ncclResult_t fill(const struct hccl_call* a, struct hccl_comm* c, struct 
   const struct shape* s = &shapes[a->func];
   int nranks = atomic_load_explicit(&c->nranks, memory_order_acquire), rank = atomic_load_explicit(&c->rank, memory_order_relaxed);
   ncclResult_t e = hccl_take_stream(a->comm, a->who, a->stream, &item->stream);
-  if (e == ncclSuccess) e = hccl_check_type(a->comm, a->who, a->type);
-  if (e == ncclSuccess && s->reduces) e = hccl_redop_use(c, a->comm, a->who, a->op, a->type, item, factor);
+  if (e == ncclSuccess) e = hccl_take_type(a->comm, a->who, a->type, &item->type);
+  if (e == ncclSuccess && s->reduces) e = hccl_redop_use(c, a->comm, a->who, a->op, item, factor);
   if (e == ncclSuccess && s->rooted) e = hccl_check_rank(a->comm, a->who, "root", a->root, nranks);
-  if (e == ncclSuccess) e = check_buffers(a, s, rank, nranks);
+  if (e == ncclSuccess) e = check_buffers(a, s, hccl_type_size(item->type), rank, nranks);
   if (e == ncclSuccess && a->config != NULL) e = hccl_coll_config(a->config, a->comm, a->who, item);
   item->kind = HCCL_ITEM_CALL;
   item->func = a->func;
@@ -65,7 +65,6 @@ static ncclResult_t fill(const struct hccl_call* a, struct hccl_comm* c, struct 
   item->send = a->send;
   item->recv = a->recv;
   item->count = a->count;
-  item->type = a->type;
   item->root = s->rooted ? a->root : 0;
   return e;
 }

@@ -12,11 +12,11 @@ static ncclResult_t message(enum hccl_func func, const char* who, const void* se
   const void* buff = func == HCCL_SEND ? send : recv;
   int nranks = atomic_load_explicit(&c->nranks, memory_order_acquire);
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = func, .comm = comm, .id = hccl_number(c, comm), .send = send,
-                           .recv = recv, .count = count, .type = type, .root = peer};
+                           .recv = recv, .count = count, .root = peer};
   ncclResult_t e = hccl_take_stream(comm, who, stream, &item.stream);
-  if (e == ncclSuccess) e = hccl_check_type(comm, who, type);
+  if (e == ncclSuccess) e = hccl_take_type(comm, who, type, &item.type);
   if (e == ncclSuccess) e = hccl_check_rank(comm, who, "peer", peer, nranks);
-  if (e == ncclSuccess) e = hccl_check_extent(comm, who, buff, count, hccl_type_size(type), 1, &bytes);
+  if (e == ncclSuccess) e = hccl_check_extent(comm, who, buff, count, hccl_type_size(item.type), 1, &bytes);
   if (e == ncclSuccess && count > 0)
     e = hccl_check_pointer(comm, who, func == HCCL_SEND ? "the send buffer" : "the receive buffer", buff);
   return e == ncclSuccess ? hccl_start(&item, NULL) : e;

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRE_MUL_SUM = 5, FIRST = 1 << 8 }; // coll.PreMulSum; numbers of user-made reductions start at FIRST
+// coll.RedOp from PreMulSum on, and coll.Bool; numbers of user-made reductions start at FIRST.
+enum { PRE_MUL_SUM = 5, AND = 6, FIRST = 1 << 8, BOOL = 14 };
+
+static int is_ours(int op) { return op >= hcclBitAnd && op <= hcclBitXor; }
 
 struct hccl_redop {
   int op, type;
@@ -32,24 +35,36 @@ static struct hccl_redop* find(struct hccl_comm* c, int op) {
 }
 
 static ncclResult_t unknown(ncclComm_t comm, const char* who, int op) {
-  if (op >= 0 && op < ncclNumOps)
+  if ((op >= 0 && op < ncclNumOps) || is_ours(op))
     return hccl_fail(comm, ncclInvalidArgument, "%s: op %d is built in and stays", who, op);
   return hccl_fail(comm, ncclInvalidArgument,
                    "%s: op %d is no reduction of this communicator: never made, made on another, or destroyed", who, op);
 }
 
-ncclResult_t hccl_redop_use(struct hccl_comm* c, ncclComm_t comm, const char* who, int op, int type, struct hccl_item* item,
+// built_in says whether a reduction that nobody made is defined for a type.
+static ncclResult_t built_in(ncclComm_t comm, const char* who, int op, int type) {
+  int is_bits = is_ours(op), is_float = type >= ncclFloat16 && type <= ncclFloat8e5m2;
+  if (is_bits && is_float)
+    return hccl_fail(comm, ncclInvalidArgument, "%s: op %d is of bits, which %s has not: it is for integers and hcclBool", who, op,
+                     hccl_type_name(type));
+  if (op == ncclAvg && type == BOOL)
+    return hccl_fail(comm, ncclInvalidArgument, "%s: hcclBool has no mean: use ncclMax (any) or ncclMin (all)", who);
+  return ncclSuccess;
+}
+
+ncclResult_t hccl_redop_use(struct hccl_comm* c, ncclComm_t comm, const char* who, int op, struct hccl_item* item,
                             const void** factor) {
-  item->red = op;
-  if (op >= 0 && op < ncclNumOps) return ncclSuccess;
+  int type = item->type;
+  item->red = is_ours(op) ? op - hcclBitAnd + AND : op;
+  if ((op >= 0 && op < ncclNumOps) || is_ours(op)) return built_in(comm, who, op, type);
   pthread_mutex_lock(&c->mu);
   struct hccl_redop* found = find(c, op);
   struct hccl_redop r = found != NULL ? *found : (struct hccl_redop){0};
   pthread_mutex_unlock(&c->mu);
   if (found == NULL) return unknown(comm, who, op);
   if (r.type != type)
-    return hccl_fail(comm, ncclInvalidArgument, "%s: reduction op %d was made for type %d, the call is of type %d", who, op,
-                     r.type, type);
+    return hccl_fail(comm, ncclInvalidArgument, "%s: reduction op %d was made for type %s, the call is of %s", who, op,
+                     hccl_type_name(r.type), hccl_type_name(type));
   item->red = PRE_MUL_SUM;
   item->scale = r.scale;
   *factor = r.factor;
@@ -76,11 +91,13 @@ static int add(struct hccl_comm* c, struct hccl_redop r) {
   return fits;
 }
 
-static ncclResult_t create(ncclRedOp_t* op, void* scalar, int type, int residence, ncclComm_t comm) {
+static ncclResult_t create(ncclRedOp_t* op, void* scalar, int named, int residence, ncclComm_t comm) {
   static const char who[] = "ncclRedOpCreatePreMulSum";
   struct hccl_comm* c = hccl_need(comm, who);
   if (c == NULL) return ncclInvalidArgument;
-  if (hccl_check_type(comm, who, type) != ncclSuccess) return ncclInvalidArgument;
+  int type;
+  if (hccl_take_type(comm, who, named, &type) != ncclSuccess) return ncclInvalidArgument;
+  if (type == BOOL) return hccl_fail(comm, ncclInvalidArgument, "%s: hcclBool has no scaled sum", who);
   if (op == NULL || scalar == NULL)
     return hccl_fail(comm, ncclInvalidArgument, "%s: %s is NULL", who, op == NULL ? "op" : "scalar");
   if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate)

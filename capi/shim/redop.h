@@ -3,9 +3,9 @@
 #define HCCL_REDOP_H
 #include "handle.h"
 
-// Checks op for a call with elements of type and fills item's red and scale. *factor is where the factor is to be read when the
+// Checks op for elements of item's type and fills item's red and scale. *factor is where the factor is to be read when the
 // operation starts, NULL if it is known already.
-ncclResult_t hccl_redop_use(struct hccl_comm* c, ncclComm_t comm, const char* who, int op, int type, struct hccl_item* item,
+ncclResult_t hccl_redop_use(struct hccl_comm* c, ncclComm_t comm, const char* who, int op, struct hccl_item* item,
                             const void** factor);
 // The factor's bits.
 uint64_t hccl_factor(const void* p, int type);

@@ -36,13 +36,13 @@ static ncclResult_t measure(struct blocks* b, ncclComm_t comm, const char* who, 
 }
 
 // known refuses a communicator whose size is not known yet: the arrays could not even be read.
-static ncclResult_t known(struct hccl_comm* c, ncclComm_t comm, const char* who, int type, cudaStream_t stream, void** taken,
-                          int* nranks) {
+static ncclResult_t known(struct hccl_comm* c, ncclComm_t comm, const char* who, int named, cudaStream_t stream,
+                          struct hccl_item* item, int* nranks) {
   *nranks = atomic_load_explicit(&c->nranks, memory_order_acquire);
   if (*nranks == 0)
     return hccl_fail(comm, ncclInvalidUsage, "%s: the communicator is still being made: ask ncclCommGetAsyncError first", who);
-  ncclResult_t e = hccl_take_stream(comm, who, stream, taken);
-  return e == ncclSuccess ? hccl_check_type(comm, who, type) : e;
+  ncclResult_t e = hccl_take_stream(comm, who, stream, &item->stream);
+  return e == ncclSuccess ? hccl_take_type(comm, who, named, &item->type) : e;
 }
 
 static const char* own(const struct blocks* b, int rank, size_t size) { return (const char*)b->p + b->displs[rank] * size; }
@@ -52,22 +52,20 @@ static ncclResult_t gather_v(const void* send, void* recv, const uint64_t* count
   static const char who[] = "hcclAllGatherV";
   struct hccl_comm* c = hccl_need(comm, who);
   if (c == NULL) return ncclInvalidArgument;
-  void* taken;
   int nranks, rank = atomic_load(&c->rank);
   struct blocks b = {.what = "the receive buffer", .p = recv, .counts = counts, .displs = displs};
-  ncclResult_t e = known(c, comm, who, type, stream, &taken, &nranks);
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_GATHER_V, .comm = comm, .id = hccl_number(c, comm),
+                           .send = send, .recv = recv};
+  ncclResult_t e = known(c, comm, who, type, stream, &item, &nranks);
   if (e != ncclSuccess) return e;
-  size_t size = hccl_type_size(type);
+  size_t size = hccl_type_size(item.type);
   e = measure(&b, comm, who, nranks, size);
   if (e == ncclSuccess && counts[rank] > 0) {
     e = hccl_check_pointer(comm, who, "the send buffer", send);
     if (e == ncclSuccess)
       e = hccl_check_overlap(comm, who, send, counts[rank] * size, recv, b.end, own(&b, rank, size), NULL);
   }
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_GATHER_V, .comm = comm, .id = hccl_number(c, comm),
-                           .send = send, .recv = recv, .count = b.total,
-                           .type = type, .stream = taken, .rcounts = counts, .rdispls = b.displs,
-                           .nranks = nranks};
+  item.count = b.total, item.rcounts = counts, item.rdispls = b.displs, item.nranks = nranks;
   if (e == ncclSuccess) e = hccl_start(&item, NULL);
   free(b.packed);
   return e;
@@ -83,17 +81,17 @@ static ncclResult_t reduce_v(const void* send, void* recv, const uint64_t* count
   struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_REDUCE_SCATTER_V, .comm = comm, .id = hccl_number(c, comm),
                            .send = send, .recv = recv};
   struct hccl_extra extra = {0};
-  ncclResult_t e = known(c, comm, who, type, stream, &item.stream, &nranks);
-  if (e == ncclSuccess) e = hccl_redop_use(c, comm, who, op, type, &item, &extra.factor);
+  ncclResult_t e = known(c, comm, who, type, stream, &item, &nranks);
+  if (e == ncclSuccess) e = hccl_redop_use(c, comm, who, op, &item, &extra.factor);
   if (e != ncclSuccess) return e;
-  size_t size = hccl_type_size(type);
+  size_t size = hccl_type_size(item.type);
   e = measure(&b, comm, who, nranks, size);
   if (e == ncclSuccess && counts[rank] > 0) {
     e = hccl_check_pointer(comm, who, "the receive buffer", recv);
     if (e == ncclSuccess)
       e = hccl_check_overlap(comm, who, send, b.end, recv, counts[rank] * size, NULL, own(&b, rank, size));
   }
-  item.count = b.total, item.type = type, item.rcounts = counts, item.rdispls = b.displs, item.nranks = nranks;
+  item.count = b.total, item.rcounts = counts, item.rdispls = b.displs, item.nranks = nranks;
   if (e == ncclSuccess) e = hccl_start(&item, &extra);
   free(b.packed);
   return e;
@@ -102,19 +100,17 @@ static ncclResult_t reduce_v(const void* send, void* recv, const uint64_t* count
 static ncclResult_t all_to_all_v(struct blocks* s, struct blocks* r, int type, ncclComm_t comm, cudaStream_t stream) {
   static const char who[] = "hcclAlltoAllV";
   struct hccl_comm* c = hccl_need(comm, who);
-  void* taken;
   int nranks;
   if (c == NULL) return ncclInvalidArgument;
-  ncclResult_t e = known(c, comm, who, type, stream, &taken, &nranks);
+  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_TO_ALL_V, .comm = comm, .id = hccl_number(c, comm)};
+  ncclResult_t e = known(c, comm, who, type, stream, &item, &nranks);
   if (e != ncclSuccess) return e;
-  size_t size = hccl_type_size(type);
+  size_t size = hccl_type_size(item.type);
   e = measure(s, comm, who, nranks, size);
   if (e == ncclSuccess) e = measure(r, comm, who, nranks, size);
   if (e == ncclSuccess && s->end > 0 && r->end > 0) e = hccl_check_overlap(comm, who, s->p, s->end, r->p, r->end, NULL, NULL);
-  struct hccl_item item = {.kind = HCCL_ITEM_CALL, .func = HCCL_ALL_TO_ALL_V, .comm = comm, .id = hccl_number(c, comm),
-                           .send = s->p, .recv = (void*)r->p, .type = type, .stream = taken,
-                           .scounts = s->counts, .sdispls = s->displs, .rcounts = r->counts,
-                           .rdispls = r->displs, .nranks = nranks};
+  item.send = s->p, item.recv = (void*)r->p, item.nranks = nranks;
+  item.scounts = s->counts, item.sdispls = s->displs, item.rcounts = r->counts, item.rdispls = r->displs;
   return e == ncclSuccess ? hccl_start(&item, NULL) : e;
 }
 

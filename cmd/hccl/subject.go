@@ -35,7 +35,7 @@ func plain(name string) string {
 // spelled are other names of the element types.
 var spelled = map[string]string{"char": "int8", "int": "int32", "fp16": "half", "float16": "half", "fp32": "float", "float32": "float",
 	"fp64": "double", "float64": "double", "bf16": "bfloat16", "fp8e4m3": "f8e4m3", "float8e4m3": "f8e4m3", "fp8e5m2": "f8e5m2",
-	"float8e5m2": "f8e5m2"}
+	"float8e5m2": "f8e5m2", "short": "int16"}
 
 func typesNamed(name string) (found []*elementType, err error) {
 	wanted := plain(name)
@@ -101,6 +101,11 @@ func subjects(op *operation, typ, red, root string, ranks int) (found []subject,
 	}
 	for _, t := range types {
 		for _, o := range reds {
+			if !o.takes(t) && len(types)*len(reds) == 1 {
+				return nil, fmt.Errorf("-d %s -o %s: the reduction is not defined for these elements", t.name, o.name)
+			} else if !o.takes(t) {
+				continue
+			}
 			if err := exactFor(t, o, ranks); err != nil && len(types) == 1 {
 				return nil, err
 			} else if err != nil {

@@ -19,11 +19,13 @@ type elementType struct {
 	size  int
 	exact int // whole numbers up to this one are exact, and results are kept below it
 	bits  func(x int) uint64
+	float bool
 }
 
 func integer(x int) uint64  { return uint64(x) }
 func float32b(x int) uint64 { return uint64(math.Float32bits(float32(x))) }
 func float64b(x int) uint64 { return math.Float64bits(float64(x)) }
+func truth(x int) uint64    { return uint64(oneIf(x != 0)) }
 func bfloat(x int) uint64   { return float32b(x) >> 16 } // exact: the numbers have few digits
 
 // narrow writes whole numbers in a float with few digits: exact where they have no more than it has.
@@ -39,10 +41,12 @@ func narrow(bias, digits int) func(int) uint64 {
 }
 
 var elementTypes = []elementType{
-	{"int8", 0, 1, 256, integer}, {"uint8", 1, 1, 256, integer}, {"int32", 2, 4, 256, integer}, {"uint32", 3, 4, 256, integer},
-	{"int64", 4, 8, 256, integer}, {"uint64", 5, 8, 256, integer}, {"half", 6, 2, 256, narrow(15, 10)}, {"float", 7, 4, 256, float32b},
-	{"double", 8, 8, 256, float64b}, {"bfloat16", 9, 2, 256, bfloat}, {"f8e4m3", 10, 1, 8, narrow(7, 3)},
-	{"f8e5m2", 11, 1, 8, narrow(15, 2)},
+	{"int8", 0, 1, 256, integer, false}, {"uint8", 1, 1, 256, integer, false}, {"int32", 2, 4, 256, integer, false},
+	{"uint32", 3, 4, 256, integer, false}, {"int64", 4, 8, 256, integer, false}, {"uint64", 5, 8, 256, integer, false},
+	{"half", 6, 2, 256, narrow(15, 10), true},
+	{"float", 7, 4, 256, float32b, true}, {"double", 8, 8, 256, float64b, true}, {"bfloat16", 9, 2, 256, bfloat, true},
+	{"f8e4m3", 10, 1, 8, narrow(7, 3), true}, {"f8e5m2", 11, 1, 8, narrow(15, 2), true},
+	{"int16", 64, 2, 256, integer, false}, {"uint16", 65, 2, 256, integer, false}, {"bool", 66, 1, 256, truth, false},
 }
 
 // reduction is a reduction of the ABI: what a rank of n puts in at an index, and how two values join.
@@ -60,6 +64,20 @@ var reductions = []reduction{
 	{"max", 2, any64, func(a, b int) int { return max(a, b) }, mostRanks},
 	{"min", 3, any64, func(a, b int) int { return min(a, b) }, mostRanks},
 	{"avg", 4, balanced, func(a, b int) int { return a + b }, 8},
+	{"band", 64, any64, func(a, b int) int { return a & b }, mostRanks},
+	{"bor", 65, any64, func(a, b int) int { return a | b }, mostRanks},
+	{"bxor", 66, any64, func(a, b int) int { return a ^ b }, mostRanks},
+}
+
+// takes reports whether the reduction is defined for a type: bits are those of integers, and truth has no mean.
+func (r *reduction) takes(t *elementType) bool {
+	switch r.name {
+	case "band", "bor", "bxor":
+		return !t.float
+	case "avg":
+		return t.name != "bool"
+	}
+	return true
 }
 
 // sparse keeps a sum exact: with many ranks only one in `every` puts in something at an index, and each does at some.
@@ -117,7 +135,16 @@ type pattern []byte
 const partShift = 5
 
 func (s *subject) sent(rank, part int) pattern {
-	return s.typ.pattern(func(i int) int { return s.red.input(rank, i+partShift*part, s.ranks, s.typ.exact) })
+	return s.typ.pattern(func(i int) int { return s.input(rank, i+partShift*part) })
+}
+
+// input is what a rank puts in at an index: a number, or its last bit where elements are true or false.
+func (s *subject) input(rank, i int) int {
+	x := s.red.input(rank, i, s.ranks, s.typ.exact)
+	if s.typ.name == "bool" {
+		return x & 1
+	}
+	return x
 }
 
 func (s *subject) expected(o origin) pattern {
@@ -126,9 +153,9 @@ func (s *subject) expected(o origin) pattern {
 	}
 	return s.typ.pattern(func(i int) int {
 		i += partShift * o.part
-		acc := s.red.input(0, i, s.ranks, s.typ.exact)
+		acc := s.input(0, i)
 		for r := 1; r < s.ranks; r++ {
-			acc = s.red.join(acc, s.red.input(r, i, s.ranks, s.typ.exact))
+			acc = s.red.join(acc, s.input(r, i))
 		}
 		if s.red.name == "avg" {
 			acc /= s.ranks

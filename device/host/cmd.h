@@ -7,13 +7,14 @@
 enum { HCCL_MAX_SRC = 64 };
 enum hccl_cmd_op { HCCL_COPY, HCCL_REDUCE };
 
-// coll.DataType and coll.RedOp, which have the values of NCCL's ABI.
+// coll.DataType and coll.RedOp.
 enum hccl_type {
   HCCL_I8, HCCL_U8, HCCL_I32, HCCL_U32, HCCL_I64, HCCL_U64, HCCL_F16, HCCL_F32, HCCL_F64, HCCL_BF16, HCCL_E4M3, HCCL_E5M2,
+  HCCL_I16, HCCL_U16, HCCL_BOOL,
   HCCL_TYPES,
   HCCL_I128 = 32, HCCL_U128,
 };
-enum hccl_red { HCCL_SUM, HCCL_PROD, HCCL_MAX, HCCL_MIN, HCCL_AVG, HCCL_PREMULSUM, HCCL_REDS };
+enum hccl_red { HCCL_SUM, HCCL_PROD, HCCL_MAX, HCCL_MIN, HCCL_AVG, HCCL_PREMULSUM, HCCL_AND, HCCL_OR, HCCL_XOR, HCCL_REDS };
 
 struct hccl_cmd {
   uint8_t op, red, src_type, acc, dst_type, nsrc, ndst;

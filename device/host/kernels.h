@@ -17,7 +17,7 @@ typedef void hccl_scale(void* out, const void* in, uint64_t bits, size_t n); // 
 
 struct hccl_kernels {
   const char* name;
-  hccl_combine* op[HCCL_SLOTS][HCCL_AVG]; // by type and sum, prod, max, min; within the type, NaN canonical
+  hccl_combine* op[HCCL_SLOTS][HCCL_REDS]; // none for what is a sum with a step before or behind; within the type, NaN canonical
   hccl_sum* sumk[HCCL_SLOTS];             // to the accumulator's type, in one pass; else NULL
   hccl_combine_both* both[HCCL_SLOTS];    // sums to two destinations in one pass, the second as hand does; else NULL
   hccl_combine_both* streamed[HCCL_SLOTS]; // the same around the caches, out2 inside them or NULL; out at 64 bytes; else NULL
@@ -27,7 +27,7 @@ struct hccl_kernels {
   hccl_combine* sum2[HCCL_SLOTS];         // narrow floats without roundk: narrow out = a + b, rounded once; else NULL
   hccl_sum_round* roundk[HCCL_SLOTS];     // narrow floats: all sources to the result in one pass; else NULL
   hccl_scale* scale[HCCL_SLOTS];          // out = in * factor, rounded to the type
-  hccl_scale* divide[HCCL_SLOTS];         // out = in / bits, bits being an integer; floats: NaN canonical also for 1
+  hccl_scale* divide[HCCL_SLOTS];         // out = in / bits, bits being an integer; by 1: NaN and true made canonical
   void (*hand)(void* out, const void* in, size_t bytes);   // a copy to memory that another processor has read
   void (*stream)(void* out, const void* in, size_t bytes); // a copy around the caches; hccl_host_run fences once behind its last
 };

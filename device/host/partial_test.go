@@ -33,7 +33,10 @@ func TestPartialSums(t *testing.T) {
 	const n, k = 1500, 7
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, typ := range types {
-		for red := coll.Sum; red <= coll.Avg; red++ {
+		for red := range coll.NumOps {
+			if !red.Takes(typ) {
+				continue
+			}
 			c, rows := reduceCmd(typ, red, k), tables(r, typ, k)
 			c.N = n
 			want, srcs := expected(&c, rows), make([][]byte, k)
@@ -41,8 +44,10 @@ func TestPartialSums(t *testing.T) {
 				srcs[s] = make([]byte, n*typ.Size())
 				spread(srcs[s], rows[s])
 			}
-			c.Scaled = 3
-			c.Scale = one(typ)
+			c.Scaled = -1
+			if coll.PreMulSum.Takes(typ) {
+				c.Scaled, c.Scale = 3, one(typ)
+			}
 			eachLevel(func() {
 				got := inParts(t, c, srcs)
 				if i := differs(got, want, int(typ.Size())); i >= 0 {
@@ -69,7 +74,7 @@ func inParts(t *testing.T, c device.Cmd, srcs [][]byte) []byte {
 	acc, dst := make([]byte, c.N*c.Acc.Size()), make([]byte, c.N*c.DstType.Size())
 	submit(t, partial, acc, nil, srcs[0], srcs[1])
 	submit(t, partial, acc, acc, srcs[2])
-	c.Scaled -= 3
+	c.Scaled = max(c.Scaled-3, -1)
 	submit(t, c, dst, acc, srcs[3:]...)
 	return dst
 }
@@ -168,7 +173,7 @@ func TestRefused(t *testing.T) {
 	for name, spoil := range map[string]func(c *device.Cmd){
 		"operation":    func(c *device.Cmd) { c.Op = 9 },
 		"reduction":    func(c *device.Cmd) { c.Red = coll.NumOps },
-		"type":         func(c *device.Cmd) { c.SrcType = 12 },
+		"type":         func(c *device.Cmd) { c.SrcType = coll.NumTypes },
 		"accumulator":  func(c *device.Cmd) { c.Acc = coll.Float64 },
 		"result":       func(c *device.Cmd) { c.DstType = coll.Int8 },
 		"no sources":   func(c *device.Cmd) { c.NSrc = 0 },
@@ -180,6 +185,12 @@ func TestRefused(t *testing.T) {
 		"narrow mean": func(c *device.Cmd) {
 			c.SrcType, c.Acc, c.DstType, c.Red, c.Div = coll.Int8, coll.Int8, coll.Int8, coll.Avg, 2
 		},
+		"bits of floats": func(c *device.Cmd) { c.Red = coll.Xor },
+		"mean of truth": func(c *device.Cmd) {
+			c.SrcType, c.Acc, c.DstType, c.Red = coll.Bool, coll.Bool, coll.Bool, coll.Avg
+		},
+		"scaled truth":    func(c *device.Cmd) { c.SrcType, c.Acc, c.DstType, c.Scaled = coll.Bool, coll.Bool, coll.Bool, 0 },
+		"bits in 64 bits": func(c *device.Cmd) { c.SrcType, c.Acc, c.DstType, c.Red = coll.Int16, coll.Int16, coll.Bool, coll.And },
 		"wide product": func(c *device.Cmd) {
 			c.SrcType, c.Acc, c.DstType, c.Red = coll.Int64, coll.Int128, coll.Int64, coll.Prod
 		},

@@ -155,6 +155,8 @@ func integer(t coll.DataType, bits uint64) *big.Int {
 	switch t {
 	case coll.Int8:
 		return big.NewInt(int64(int8(bits)))
+	case coll.Int16:
+		return big.NewInt(int64(int16(bits)))
 	case coll.Int32:
 		return big.NewInt(int64(int32(bits)))
 	case coll.Int64:
@@ -176,6 +178,12 @@ func combineInteger(red coll.RedOp, a, b *big.Int) *big.Int {
 		return b
 	case red == coll.Max || red == coll.Min:
 		return a
+	case red == coll.And:
+		return new(big.Int).And(a, b)
+	case red == coll.Or:
+		return new(big.Int).Or(a, b)
+	case red == coll.Xor:
+		return new(big.Int).Xor(a, b)
 	}
 	return new(big.Int).Add(a, b)
 }
@@ -196,6 +204,9 @@ func reference(c *device.Cmd, srcs [][]byte, i int) uint64 {
 	if t.IsFloat() {
 		return referenceReal(c, bits)
 	}
+	if t == coll.Bool {
+		return referenceTruth(c.Red, bits)
+	}
 	acc := integer(t, bits[0])
 	for _, b := range bits[1:] {
 		acc = combineInteger(c.Red, acc, integer(t, b))
@@ -204,6 +215,28 @@ func reference(c *device.Cmd, srcs [][]byte, i int) uint64 {
 		acc.Quo(acc, new(big.Int).SetUint64(c.Div))
 	}
 	return wrap(t, acc)
+}
+
+func referenceTruth(red coll.RedOp, bits []uint64) uint64 {
+	n := 0
+	for _, b := range bits {
+		if b != 0 {
+			n++
+		}
+	}
+	result := false
+	switch red {
+	case coll.Sum, coll.Max, coll.Or:
+		result = n > 0
+	case coll.Prod, coll.Min, coll.And:
+		result = n == len(bits)
+	case coll.Xor:
+		result = n%2 == 1
+	}
+	if result {
+		return 1
+	}
+	return 0
 }
 
 func referenceReal(c *device.Cmd, bits []uint64) uint64 {

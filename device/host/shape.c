@@ -7,18 +7,18 @@ static int slot(int type) {
 }
 
 static size_t size_of(int slot) {
-  static const unsigned char size[HCCL_SLOTS] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 16, 16};
+  static const unsigned char size[HCCL_SLOTS] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1, 16, 16};
   return size[slot];
 }
 
 // The accumulators that slot's elements widen to, besides their own type.
 static int wide(int slot) {
   static const signed char acc[HCCL_SLOTS] = {HCCL_I64, HCCL_U64, HCCL_I64, HCCL_U64, HCCL_TYPES, HCCL_TYPES + 1, HCCL_F32, -1, -1,
-                                              HCCL_F32, HCCL_F32, HCCL_F32, -1, -1};
+                                              HCCL_F32, HCCL_F32, HCCL_F32, HCCL_I64, HCCL_U64, -1, -1, -1};
   return acc[slot];
 }
 
-static int is_float(int slot) { return slot >= HCCL_F16 && slot < HCCL_TYPES; }
+static int is_float(int slot) { return slot >= HCCL_F16 && slot <= HCCL_E5M2; }
 
 static int counts_fit(const struct hccl_cmd* c) {
   return c->nsrc >= 1 && c->nsrc <= HCCL_MAX_SRC && c->ndst >= 1 && c->ndst <= 2 && c->scaled >= -1 && c->scaled < (int)c->nsrc;
@@ -32,19 +32,20 @@ static int copy_shape(const struct hccl_cmd* c, const struct hccl_kernels* k, st
   return c->scaled < 0 || s->scale;
 }
 
-// divisor is what the result is divided by. A single float source without any step left would keep its NaN's bits: division by 1
-// makes them canonical.
+// divisor is what the result is divided by. A single source of floats or truth without any step left would keep the bits of its NaN
+// or true: division by 1 makes them canonical.
 static uint64_t divisor(const struct hccl_cmd* c, int src, int acc, int dst) {
   int partial = dst == acc && src != acc;
   if (c->red == HCCL_AVG && c->div != 0 && !partial) return c->div;
-  return is_float(acc) && dst == acc && c->nsrc + (c->init != 0) == 1 ? 1 : 0;
+  return (is_float(acc) || acc == HCCL_BOOL) && dst == acc && c->nsrc + (c->init != 0) == 1 ? 1 : 0;
 }
 
 static int reduce_shape(const struct hccl_cmd* c, const struct hccl_kernels* k, struct shape* s) {
   int src = slot(c->src_type), acc = slot(c->acc), dst = slot(c->dst_type);
   if (src < 0 || acc < 0 || dst < 0 || c->red >= HCCL_REDS || c->div > INT32_MAX) return 0;
   if ((src != acc && wide(src) != acc) || (dst != acc && wide(dst) != acc)) return 0;
-  int red = c->red >= HCCL_AVG ? HCCL_SUM : c->red; // a mean and a scaled sum are sums with a step before or behind
+  if (acc == HCCL_BOOL && c->red == HCCL_AVG) return 0;
+  int red = c->red == HCCL_AVG || c->red == HCCL_PREMULSUM ? HCCL_SUM : c->red; // sums with a step before or behind
   s->src_size = size_of(src);
   s->acc_size = size_of(acc);
   s->dst_size = size_of(dst);

@@ -45,10 +45,11 @@ func (f Func) Reduces() bool {
 // Rooted reports whether f has a root.
 func (f Func) Rooted() bool { return f == Reduce || f == Broadcast || f == Gather || f == Scatter }
 
-// DataType is an element type, with the values of ncclDataType_t.
+// DataType is an element type, with the values of ncclDataType_t up to Float8e5m2. What HCCL adds has higher values in the C ABI,
+// far from those that NCCL may give out; the shim turns them into these.
 type DataType uint8
 
-// The element types. Those from Acc128 on are accumulators inside the library and never named by a caller.
+// The element types. Those from Int128 on are accumulators inside the library and never named by a caller.
 const (
 	Int8 DataType = iota
 	Uint8
@@ -62,6 +63,9 @@ const (
 	Bfloat16
 	Float8e4m3
 	Float8e5m2
+	Int16
+	Uint16
+	Bool // a byte: 0 is false, any other true, and a reduction gives 0 or 1
 	NumTypes
 )
 
@@ -72,8 +76,8 @@ const (
 )
 
 var typeNames = [NumTypes]string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
-	"bfloat16", "float8e4m3", "float8e5m2"}
-var typeSizes = [NumTypes]uint64{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1}
+	"bfloat16", "float8e4m3", "float8e5m2", "int16", "uint16", "bool"}
+var typeSizes = [NumTypes]uint64{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1}
 
 func (t DataType) String() string {
 	switch {
@@ -99,7 +103,7 @@ func (t DataType) Size() uint64 {
 }
 
 // IsFloat reports whether t is a floating-point type.
-func (t DataType) IsFloat() bool { return t >= Float16 && t < NumTypes }
+func (t DataType) IsFloat() bool { return t >= Float16 && t <= Float8e5m2 }
 
 // IsNarrow reports whether t is a floating-point type whose sums are accumulated in float32.
 func (t DataType) IsNarrow() bool { return t.IsFloat() && t != Float32 && t != Float64 }
@@ -107,7 +111,8 @@ func (t DataType) IsNarrow() bool { return t.IsFloat() && t != Float32 && t != F
 // RedOp is a reduction, with the values of ncclRedOp_t for the first five.
 type RedOp uint8
 
-// The reductions. PreMulSum scales each rank's own input by its own factor, then sums.
+// The reductions. PreMulSum scales each rank's own input by its own factor, then sums. And, Or and Xor work on the bits of
+// integers, and on the truth of Bool.
 const (
 	Sum RedOp = iota
 	Prod
@@ -115,14 +120,28 @@ const (
 	Min
 	Avg
 	PreMulSum
+	And
+	Or
+	Xor
 	NumOps
 )
 
-var opNames = [NumOps]string{"sum", "prod", "max", "min", "avg", "premulsum"}
+var opNames = [NumOps]string{"sum", "prod", "max", "min", "avg", "premulsum", "and", "or", "xor"}
 
 func (r RedOp) String() string {
 	if r < NumOps {
 		return opNames[r]
 	}
 	return "unknown reduction"
+}
+
+// Takes reports whether r is defined for elements of type t: bits are those of integers, and truth has neither mean nor factor.
+func (r RedOp) Takes(t DataType) bool {
+	switch r {
+	case And, Or, Xor:
+		return !t.IsFloat()
+	case Avg, PreMulSum:
+		return t != Bool
+	}
+	return true
 }

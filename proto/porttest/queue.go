@@ -14,7 +14,7 @@ import (
 type Queue struct{ Cmds int }
 
 // Types are the element types that Queue knows.
-var Types = []coll.DataType{coll.Uint8, coll.Int32, coll.Int64, coll.Float32, coll.Float64, coll.Bfloat16}
+var Types = []coll.DataType{coll.Uint8, coll.Int32, coll.Int64, coll.Float32, coll.Float64, coll.Bfloat16, coll.Int16, coll.Uint16}
 
 // Submit runs the commands.
 func (q *Queue) Submit(cmds []device.Cmd) (device.Fence, error) {
@@ -75,10 +75,12 @@ func Load(t coll.DataType, b []byte, i uint64) Num {
 // FromBits decodes an element.
 func FromBits(t coll.DataType, u uint64) Num {
 	switch t {
-	case coll.Uint8, coll.Uint32, coll.Int64, coll.Uint64:
+	case coll.Uint8, coll.Uint16, coll.Uint32, coll.Int64, coll.Uint64:
 		return Num{I: int64(u)}
 	case coll.Int8:
 		return Num{I: int64(int8(u))}
+	case coll.Int16:
+		return Num{I: int64(int16(u))}
 	case coll.Int32:
 		return Num{I: int64(int32(u))}
 	case coll.Float32:
@@ -130,6 +132,12 @@ func Combine(t coll.DataType, red coll.RedOp, a, b Num) Num {
 		a.I, a.F = max(a.I, b.I), max(a.F, b.F)
 	case coll.Min:
 		a.I, a.F = min(a.I, b.I), min(a.F, b.F)
+	case coll.And:
+		a.I &= b.I
+	case coll.Or:
+		a.I |= b.I
+	case coll.Xor:
+		a.I ^= b.I
 	default:
 		a.I, a.F = a.I+b.I, a.F+b.F
 	}

@@ -16,12 +16,12 @@ static inline void copy_small(void* to, const void* from, uint64_t bytes) {
 
 // device.Accumulator.
 static inline uint8_t accumulator(uint32_t type, uint32_t red) {
-  static const uint8_t narrow[] = {[HCCL_F16] = 1, [HCCL_BF16] = 1, [HCCL_E4M3] = 1, [HCCL_E5M2] = 1};
+  static const uint8_t narrow[HCCL_TYPES] = {[HCCL_F16] = 1, [HCCL_BF16] = 1, [HCCL_E4M3] = 1, [HCCL_E5M2] = 1};
   if (narrow[type]) return HCCL_F32;
   if (red != HCCL_AVG || type == HCCL_F32 || type == HCCL_F64) return type;
   switch (type) {
-    case HCCL_I8: case HCCL_I32: return HCCL_I64;
-    case HCCL_U8: case HCCL_U32: return HCCL_U64;
+    case HCCL_I8: case HCCL_I16: case HCCL_I32: return HCCL_I64;
+    case HCCL_U8: case HCCL_U16: case HCCL_U32: return HCCL_U64;
     case HCCL_I64: return HCCL_I128;
     default: return HCCL_U128;
   }

@@ -15,9 +15,9 @@
 #include "hot.h"
 #include "combine.h"
 
-enum { FUTEX_WAKE_SHARED = 1, TYPES = 12, REDS = 6 };
+enum { FUTEX_WAKE_SHARED = 1, TYPES = HCCL_TYPES, REDS = HCCL_REDS };
 
-static const uint8_t sizes[TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+static const uint8_t sizes[TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
 
 struct hot* hccl_hot_new(uint32_t n) {
   size_t bytes = sizeof(struct hot) + n * sizeof(char*);

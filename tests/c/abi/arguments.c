@@ -15,6 +15,14 @@ static void test_refused(ncclComm_t c, ncclComm_t other) {
   REFUSED("type -1", c, ncclAllReduce(a, b, 1, (ncclDataType_t)-1, ncclSum, c, NULL));
   REFUSED("op 99", c, ncclAllReduce(a, b, 1, f32, (ncclRedOp_t)99, c, NULL));
   REFUSED("op -1", c, ncclReduceScatter(a, b, 1, f32, (ncclRedOp_t)-1, c, NULL));
+  REFUSED("type 12", c, ncclAllReduce(a, b, 1, (ncclDataType_t)12, ncclSum, c, NULL)); /* between NCCL's numbers and ours */
+  REFUSED("type 67", c, ncclBroadcast(a, b, 1, (ncclDataType_t)67, 0, c, NULL));
+  REFUSED("op 5", c, ncclAllReduce(a, b, 1, ncclInt32, (ncclRedOp_t)5, c, NULL));
+  REFUSED("op 67", c, ncclAllReduce(a, b, 1, ncclInt32, (ncclRedOp_t)67, c, NULL));
+  REFUSED("op 66 is of bits, which ncclFloat8e5m2", c, ncclAllReduce(a, b, 1, ncclFloat8e5m2, hcclBitXor, c, NULL));
+  REFUSED("hcclBool has no mean", c, ncclAllReduce(a, b, 1, hcclBool, ncclAvg, c, NULL));
+  REFUSED("hcclBool has no scaled sum", c, ncclRedOpCreatePreMulSum(&op, &two, hcclBool, ncclScalarHostImmediate, c));
+  REFUSED("op 64 is built in", c, ncclRedOpDestroy(hcclBitAnd, c));
   REFUSED("send", c, ncclAllReduce(NULL, b, 1, f32, ncclSum, c, NULL));
   REFUSED("receive", c, ncclAllReduce(a, NULL, 1, f32, ncclSum, c, NULL));
   REFUSED("count", c, ncclAllReduce(a, b, (size_t)-1, f32, ncclSum, c, NULL));
@@ -44,6 +52,7 @@ static void test_refused(ncclComm_t c, ncclComm_t other) {
 
 /* Rank 1 of 4 makes these; each must reach the core as it was made. */
 static void test_passed(ncclComm_t c) {
+  const uint64_t ones[4] = {1, 1, 1, 1};
   MUST(ncclReduce(a, NULL, 3, f32, ncclMax, 0, c, NULL)); /* not the root: the receive buffer is not used */
   CHECK(last()->func == 1 && last()->red == ncclMax && last()->root == 0 && last()->count == 3 && last()->comm == c, "reduce");
   MUST(ncclBroadcast(NULL, b, 3, f32, 0, c, NULL));
@@ -59,6 +68,12 @@ static void test_passed(ncclComm_t c) {
   REFUSED("send", c, ncclScatter(NULL, b, 3, f32, 1, c, NULL));
   MUST(ncclAlltoAll(a, b, 3, f32, c, NULL));
   CHECK(last()->func == 5, "all-to-all");
+  MUST(ncclAllReduce(a, b, 3, hcclBool, hcclBitXor, c, NULL)); /* ours follow NCCL's, without a gap */
+  CHECK(last()->type == 14 && last()->red == 8, "type %d, op %d", last()->type, last()->red);
+  MUST(ncclAllReduce(a, b, 3, hcclInt16, ncclAvg, c, NULL));
+  CHECK(last()->type == 12 && last()->red == 4, "type %d, op %d", last()->type, last()->red);
+  MUST(hcclReduceScatterV(a, b, ones, NULL, hcclUint16, hcclBitOr, c, NULL));
+  CHECK(last()->type == 13 && last()->red == 7, "type %d, op %d", last()->type, last()->red);
   MUST(ncclSend(a, 3, ncclInt64, 2, c, NULL));
   CHECK(last()->func == 11 && last()->send == a && last()->root == 2 && last()->type == ncclInt64, "send");
   MUST(ncclRecv(b, 3, f32, 1, c, NULL));

@@ -24,6 +24,7 @@ func TestHeader(t *testing.T) {
 		"cuda found":   {"-isystem", cuda},
 		"cuda before":  {"-isystem", cuda, "-include", "cuda_runtime.h"},
 		"twice nccl.h": {"-include", "nccl.h"},
+		"ours before":  {"-include", "hccl.h"},
 	}
 	for place, more := range places {
 		for _, std := range []string{"c99", "c11", "c++17"} {
