@@ -72,10 +72,10 @@ func (r *reader) number(e *element, name string) float64 {
 	return x
 }
 
-// rest is what the element says beside what has been read from it.
+// rest is what the element says beside what has been read from it; names of other namespaces are not NCCL's.
 func (r *reader) rest(e *element) (extra []topo.Attr) {
 	for _, a := range e.attrs {
-		if !r.taken[a.Name.Local] {
+		if !r.taken[a.Name.Local] && a.Name.Space == "" {
 			extra = append(extra, topo.Attr{Name: a.Name.Local, Value: a.Value})
 		}
 	}

@@ -8,14 +8,14 @@ import (
 )
 
 // Read makes a machine of a file and says what is wrong with the file. The machine has been cleaned. An error means that there is
-// no machine: the text is no XML, or no topology.
+// no machine: an *Error where the text is no XML or no topology, else what in.Read returned.
 func Read(in io.Reader) (*topo.Machine, *topo.Report, error) {
 	root, err := parse(in)
 	if err != nil {
 		return nil, nil, err
 	}
 	if root.name != "system" {
-		return nil, nil, fmt.Errorf("line %d: the root is <%s>, not <system>: %s", root.line, shorten(root.name), otherKind(root.name))
+		return nil, nil, &Error{root.line, fmt.Sprintf("the root is <%s>, not <system>", shorten(root.name)), otherKind(root.name)}
 	}
 	r := &reader{report: &topo.Report{}, taken: map[string]bool{}}
 	m := r.system(root)

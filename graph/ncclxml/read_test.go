@@ -141,8 +141,8 @@ func TestNotTopologies(t *testing.T) {
 		"<graphs version=\"1\"/>":        "NCCL_GRAPH_FILE",
 		"<a/>":                           "not <system>",
 		"<system/><system/>":             "a second root",
-		"<system version=1>":             "line 1: not XML",
-		"<system>\n<cpu>\n</system>":     "line 3: not XML",
+		"<system version=1>":             "line 1: this is not XML",
+		"<system>\n<cpu>\n</system>":     "line 3: this is not XML",
 		strings.Repeat("<pci>", 100_000): "nested more than 64 deep",
 	} {
 		_, _, err := ncclxml.Read(strings.NewReader(text))

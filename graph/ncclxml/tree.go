@@ -31,6 +31,14 @@ const (
 	mostBytes = 64 << 20 // of a file
 )
 
+// Error says why a text is no topology.
+type Error struct {
+	Line         int
+	What, Remedy string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %s; %s", e.Line, e.What, e.Remedy) }
+
 // element is one element of the file.
 type element struct {
 	name     string
@@ -68,7 +76,7 @@ func parse(r io.Reader) (*element, error) {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if len(open) > mostDepth {
-				return nil, fmt.Errorf("line %d: elements are nested more than %d deep; a topology has about 10 levels", line, mostDepth)
+				return nil, &Error{line, fmt.Sprintf("elements are nested more than %d deep", mostDepth), "a topology has about 10 levels"}
 			}
 			e := &element{name: t.Name.Local, line: line, attrs: t.Copy().Attr}
 			parent := open[len(open)-1]
@@ -81,11 +89,12 @@ func parse(r io.Reader) (*element, error) {
 }
 
 func onlyRoot(top *element) (*element, error) {
+	const remedy = "a topology is one <system version=\"1\"> with all else in it"
 	switch {
 	case len(top.children) == 0:
-		return nil, errors.New("line 1: the file has no element; a topology begins with <system version=\"1\">")
+		return nil, &Error{1, "the file has no element", remedy}
 	case len(top.children) > 1:
-		return nil, fmt.Errorf("line %d: a second root element <%s>; a topology is one <system>", top.children[1].line, top.children[1].name)
+		return nil, &Error{top.children[1].line, fmt.Sprintf("a second root element <%s>", shorten(top.children[1].name)), remedy}
 	}
 	return top.children[0], nil
 }
@@ -95,11 +104,11 @@ func damaged(err error, tooLong bool) error {
 	var syntax *xml.SyntaxError
 	switch {
 	case tooLong:
-		return fmt.Errorf("the file is longer than %d MiB, which no topology is", mostBytes>>20)
+		return &Error{0, fmt.Sprintf("the file is longer than %d MiB", mostBytes>>20), "no topology is that long: give another file"}
 	case errors.As(err, &syntax) && strings.Contains(syntax.Msg, "unexpected EOF"):
-		return fmt.Errorf("line %d: the file ends inside an element; was it cut off, or is it still being written?", syntax.Line)
+		return &Error{syntax.Line, "the file ends inside an element", "it was cut off, or is still being written: make it anew"}
 	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: not XML: %s", syntax.Line, syntax.Msg)
+		return &Error{syntax.Line, "this is not XML: " + syntax.Msg, "correct the text"}
 	}
 	return fmt.Errorf("cannot be read: %w", err)
 }
