@@ -27,12 +27,17 @@ func (b *builder) both(a, z int, c float64) *builder { return b.link(a, z, c).li
 func (b *builder) done(gpus, nets []int) *Network {
 	b.GPUs, b.Nets = gpus, nets
 	devices := append(append([]int(nil), gpus...), nets...)
+	out := make([][]int, b.Nodes)
+	for k, l := range b.Links {
+		out[l.From] = append(out[l.From], k)
+	}
 	b.Routes = make([][][]Use, len(devices))
 	for i, from := range devices {
 		b.Routes[i] = make([][]Use, len(devices))
+		came := b.nearest(out, from)
 		for j, to := range devices {
-			if i != j && (i < len(gpus) || j < len(gpus)) {
-				b.Routes[i][j] = b.shortest(from, to)
+			if i != j && (i < len(gpus) || j < len(gpus)) && came[to] >= 0 {
+				b.Routes[i][j] = b.route(came, from, to)
 			}
 		}
 	}
@@ -42,21 +47,24 @@ func (b *builder) done(gpus, nets []int) *Network {
 	return &b.Network
 }
 
-func (b *builder) shortest(from, to int) []Use {
-	came, queue := map[int]int{from: -1}, []int{from}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for k, l := range b.Links {
-			if _, seen := came[l.To]; l.From == at && !seen {
-				came[l.To] = k
-				queue = append(queue, l.To)
+// nearest is the link by which each node is first reached from a node, breadth-first, -1 where it is not.
+func (b *builder) nearest(out [][]int, from int) []int {
+	came := make([]int, b.Nodes)
+	for k := range came {
+		came[k] = -1
+	}
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		for _, k := range out[queue[0]] {
+			if to := b.Links[k].To; to != from && came[to] < 0 {
+				came[to] = k
+				queue = append(queue, to)
 			}
 		}
 	}
-	if _, ok := came[to]; !ok {
-		return nil
-	}
+	return came
+}
+
+func (b *builder) route(came []int, from, to int) []Use {
 	route := []Use{}
 	for at := to; at != from; at = b.Links[came[at]].From {
 		route = append([]Use{{Link: came[at], Factor: 1}}, route...)

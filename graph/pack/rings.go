@@ -1,0 +1,92 @@
+package pack
+
+// Segment is a stretch of a ring over GPUs of one host, entered from port In and left by port Out; -1 both where the ring closes
+// inside the host. GPUs and ports are numbered as in the Network.
+type Segment struct {
+	In, Out int
+	GPUs    []int
+}
+
+// Ring passes every GPU of a host once. With several hosts every host is passed alike, one after the other; the last segment's way
+// out leads to the next host.
+type Ring struct {
+	Weight   float64
+	Segments []Segment
+}
+
+// RingPacking is a set of rings that the links hold together.
+type RingPacking struct {
+	Rings []Ring
+	Bus   float64 // GB/s: the sum of the weights
+	// Bound is what no such rings can exceed, for rings that leave a host by the port that they came in by; Cross likewise for rings
+	// that may leave by another one. Both are proven.
+	Bound, Cross float64
+	Loads        []float64 // what the rings put on each link of a host
+}
+
+// Effort is how long a search goes on: a share of the bound that is near enough, and rounds of the programme after which what was
+// found has to do. It knows no clock, since all ranks are to find the same.
+type Effort struct {
+	Slack  float64
+	Rounds int
+}
+
+// Thorough is enough for the optimum on all machines in use today.
+var Thorough = Effort{Slack: 0.002, Rounds: 400}
+
+// Rings packs rings into copies of host n. limit is the bound for any schedule (Bound), in which every ring packing stays.
+func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
+	none := RingPacking{Loads: make([]float64, len(n.Links))}
+	if hosts*len(n.GPUs) < 2 || limit.Bus <= 0 || hosts > 1 && len(n.Nets) == 0 {
+		return none
+	}
+	w := newWalks(n, hosts)
+	hold := make([]float64, len(w.hold))
+	for r, h := range w.hold {
+		hold[r] = h / limit.Bus
+	}
+	p := newProgram(hold, []float64{1})
+	g := newGuide(w)
+	p.warm(g, 16)
+	p.generate(g, e.Rounds, e.Slack)
+	none.Bound, none.Cross = p.bound*limit.Bus, p.bound*limit.Bus
+	if !w.closed && w.nets > 1 && p.bound < 1-e.Slack {
+		g.cross = true
+		p.bound, p.at = 1, nil
+		p.generate(g, e.Rounds, e.Slack)
+		none.Cross = p.bound * limit.Bus
+	}
+	return g.packing(n, p, none)
+}
+
+// packing scales the weights of the programme to what the links hold.
+func (g *guide) packing(n *Network, p *program, out RingPacking) RingPacking {
+	weights, _ := p.weights()
+	load := make([]float64, len(g.w.hold))
+	for j, w := range weights {
+		if w < 1e-5 {
+			continue
+		}
+		r := g.rings[p.columns[j].tag]
+		r.Weight = w
+		out.Rings = append(out.Rings, r)
+		c := &p.columns[j]
+		for k, row := range c.rows {
+			load[row] += w * c.loads[k]
+		}
+	}
+	most := 0.0
+	for r, l := range load {
+		most = max(most, l/g.w.hold[r])
+	}
+	for k := range out.Rings {
+		out.Rings[k].Weight /= most
+		out.Bus += out.Rings[k].Weight
+	}
+	for k, row := range g.w.rowOf {
+		if row >= 0 {
+			out.Loads[k] = load[row] / most
+		}
+	}
+	return out
+}
