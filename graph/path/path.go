@@ -5,6 +5,8 @@
 //	          some pairs over the CPU, over the GPU beside a port, or to the network (rules.go, port.go)
 //	Between   a pair's path
 //	Loads     what one hop puts on the links of its path, with NCCL's factors (loads.go)
+//	Ways      several ways of one pair that add up (ways.go)
+//	Explain   why a pair goes the way it goes and not another (explain.go)
 //
 // A path's type is that of its worst link, its bandwidth that of its narrowest. Of two paths the better type wins, then the
 // bandwidth, then the fewer hops, then the order of the source. All of it is arithmetic on a topo.Graph. Callers are package pack,

@@ -30,8 +30,8 @@ func (a *trail) worse(typ Type, bw float64, hops int) bool {
 }
 
 // search finds the paths from all nodes to the base: outwards from it, level by level, each node as often as it was improved.
-// Links that skip names are not used.
-func search(g *topo.Graph, base int, skip func(link int) bool) []Path {
+// left is what each link still has, where that is not all; links with nothing left are not used.
+func search(g *topo.Graph, base int, left []float64) []Path {
 	best := make([]trail, len(g.Nodes))
 	best[base] = trail{typ: LOC, bw: topo.LocalBW, known: true, link: -1}
 	for level := []int{base}; len(level) > 0; {
@@ -40,10 +40,16 @@ func search(g *topo.Graph, base int, skip func(link int) bool) []Path {
 			at := best[node]
 			for _, l := range g.Nodes[node].Out {
 				link := &g.Links[l]
-				if link.Reverse < 0 || skip != nil && skip(l) || barred(g, base, node, &at, link) {
+				if link.Reverse < 0 || barred(g, base, node, &at, link) {
 					continue
 				}
 				typ, bw := typeAfter(g, base, node, &at, link), min(at.bw, link.Bandwidth)
+				if left != nil {
+					bw = min(at.bw, left[link.Reverse]) // the way back is what the path takes
+				}
+				if bw <= 0 {
+					continue
+				}
 				if best[link.To].worse(typ, bw, at.hops+1) {
 					best[link.To] = trail{link.Reverse, &at, at.hops + 1, typ, bw, true}
 					if !slices.Contains(next, link.To) {
