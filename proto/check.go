@@ -162,9 +162,15 @@ func (m *machine) wantedSum(n int, v *value) error {
 		return fmt.Errorf("was summed in the order %v and completed by rank %d, which adds its own last", v.ranks, v.done-1)
 	}
 	for i := 1; i < n; i++ {
-		if int(v.ranks[i]) != (int(v.ranks[i-1])+1)%n {
+		if int(v.ranks[i]) != m.after(int(v.ranks[i-1])) {
 			return fmt.Errorf("was summed in the order %v, wanted are neighbours", v.ranks)
 		}
 	}
 	return nil
+}
+
+// after is the rank behind r: around the ring in its order, elsewhere by number.
+func (m *machine) after(r int) int {
+	b := builder{Key: m.plans[r].Key}
+	return b.around(1)
 }

@@ -2,6 +2,7 @@ package proto
 
 import (
 	"fmt"
+	"math"
 
 	"hccl.dev/hccl/internal/coll"
 )
@@ -14,6 +15,7 @@ type Setting struct {
 	MaxChannels  int    // 0: choose
 	Reproducible bool   // only algorithms whose results depend on the data alone
 	Slice        uint64 // bytes of a slice, 0: choose
+	Hosts        int    // that the ranks are on; 0 counts as one
 }
 
 // Choice is how an operation is carried out.
@@ -32,6 +34,13 @@ const (
 	sliceMax    = 128<<10 - 3*64 // longer ones leave the second-level cache; a slot of 128 KiB holds it at any alignment
 	slicePair   = 64<<10 - 3*64  // the same of two ranks, which have only each other to wait for
 	maxChannels = 16             // more ports than this help nobody on one host
+)
+
+// Between hosts, as measured over TCP on a virtual machine: a step to another host and one within, and what a host's link moves.
+const (
+	crossStep = 30e-6 // s
+	innerStep = 3e-6
+	crossRate = 1.2e9 // bytes/s each way
 )
 
 // Choose picks algorithm, channels and slice. It depends only on s and on the parts of op that all ranks share, so that all
@@ -56,18 +65,39 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 }
 
 // order is the preference of the free choice for an operation of this size.
-func order(op *Op) [NumAlgos]Algo {
+func order(s *Setting, op *Op) [NumAlgos]Algo {
 	size := shared(op) * op.Type.Size()
+	if s.Hosts > 1 && ringAcross(s.Hosts, op, float64(size)) {
+		return [...]Algo{Ring, TwoShot, OneShot}
+	}
 	if op.N <= 2 && size <= oneShotPair || size*uint64(op.N) <= oneShotRead {
 		return [...]Algo{OneShot, TwoShot, Ring}
 	}
 	return [...]Algo{TwoShot, OneShot, Ring}
 }
 
+// ringAcross reports whether the ring is faster than the direct forms among ranks of several hosts. In those each rank of a host
+// exchanges its part with each rank elsewhere, all over one link; the ring enters and leaves a host once, in many more steps.
+func ringAcross(hosts int, op *Op, size float64) bool {
+	n, h := float64(op.N), float64(hosts)
+	m := math.Ceil(n / h) // ranks of a host
+	if m <= 1 {
+		return false
+	}
+	shots, direct, ring := 1.0, m*(n-m)*size, (n-1)*size
+	switch op.Func {
+	case coll.AllReduce, coll.Reduce: // of chunks, there and back
+		shots, direct, ring = 2, 2*direct/n, 2*ring/n
+	case coll.Broadcast:
+		direct, ring = (n-m)*size, size
+	}
+	return shots*(h*crossStep+(n-h)*innerStep)+ring/crossRate < shots*crossStep+direct/crossRate
+}
+
 // pick returns the first algorithm in order of preference that is allowed (0: all are) and fits. It runs at every operation, so it
 // makes no texts.
 func pick(s *Setting, op *Op, allowed AlgoSet) (Algo, bool) {
-	for _, a := range order(op) {
+	for _, a := range order(s, op) {
 		if (allowed == 0 || allowed.Has(a)) && a.can(op.Func, op.Type, op.Red, op.N) && (a.Reproducible() || !s.ordered(op)) {
 			return a, true
 		}
@@ -81,7 +111,7 @@ func (s *Setting) ordered(op *Op) bool { return s.Reproducible && op.Func.Reduce
 // refuse says why pick found nothing: what is wrong with the first algorithm that is allowed.
 func refuse(s *Setting, op *Op, allowed AlgoSet) error {
 	var why error
-	for _, a := range order(op) {
+	for _, a := range order(s, op) {
 		if why != nil || allowed != 0 && !allowed.Has(a) {
 			continue
 		}

@@ -64,6 +64,34 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestChooseAcrossHosts: large operations of hosts with several ranks go around the ring, which crosses each link once.
+func TestChooseAcrossHosts(t *testing.T) {
+	for _, c := range []struct {
+		fn       coll.Func
+		n, hosts int
+		bytes    uint64
+		want     Algo
+	}{
+		{coll.AllReduce, 16, 1, 64 << 20, TwoShot},
+		{coll.AllReduce, 16, 2, 64 << 20, Ring},
+		{coll.AllReduce, 16, 2, 8 << 10, OneShot},
+		{coll.AllReduce, 16, 16, 64 << 20, TwoShot}, // one rank a host: the same bytes in two steps
+		{coll.AllGather, 16, 2, 4 << 20, Ring},
+		{coll.Broadcast, 16, 2, 16 << 20, Ring},
+		{coll.AlltoAll, 16, 2, 16 << 20, OneShot}, // there is no other
+	} {
+		op := Op{Func: c.fn, Type: coll.Float32, N: c.n, Count: c.bytes / 4}
+		got, err := Choose(&Setting{Hosts: c.hosts}, &op)
+		if err != nil || got.Algo != c.want {
+			t.Errorf("%v of %d bytes, %d ranks on %d hosts: %v, %v; want %v", c.fn, c.bytes, c.n, c.hosts, got.Algo, err, c.want)
+		}
+	}
+	op := Op{Func: coll.AllReduce, Type: coll.Float32, N: 16, Count: 16 << 20}
+	if got, _ := Choose(&Setting{Hosts: 2, Reproducible: true}, &op); got.Algo != TwoShot {
+		t.Errorf("reproducible: %v", got.Algo)
+	}
+}
+
 // TestChooseIsAlwaysBuildable: whatever is chosen can be built and fits, and its slice is usable.
 func TestChooseIsAlwaysBuildable(t *testing.T) {
 	for f := coll.Func(0); f < coll.NumFuncs; f++ {

@@ -2,7 +2,7 @@ package proto
 
 import "hccl.dev/hccl/internal/coll"
 
-// The ring: each rank reads from the one before it and writes to the one after it.
+// The ring: each rank reads from the one before it and writes to the one after it, in the key's order.
 //
 //	rank 0 -> 1 -> 2 -> 3 -> 0        N=4, rank 0, all-reduce:
 //	step  s=0        send chunk 0
