@@ -142,6 +142,20 @@ func random(r *rand.Rand) *Network {
 	return b.done(devices[0], devices[1])
 }
 
+// even makes both directions of a network alike.
+func even(n *Network) *Network {
+	b := build(n.Nodes)
+	for _, l := range n.Links {
+		if _, there := b.direct[[2]int{l.To, l.From}]; !there {
+			b.link(l.From, l.To, l.Cap)
+		}
+	}
+	for _, l := range b.Links {
+		b.link(l.To, l.From, l.Cap)
+	}
+	return b.done(n.GPUs, n.Nets)
+}
+
 // copies writes all hosts out as one network: host h has the nodes from h*Nodes on, the fabric is the last node.
 func copies(n *Network, hosts int) *Network {
 	b := build(hosts*n.Nodes + 1)
