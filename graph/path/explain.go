@@ -36,7 +36,7 @@ func (t *Table) Explain(from, to int) Explanation {
 	for _, p := range ways {
 		e.add(p, e.Path.against(p))
 	}
-	if p, ok := t.byNetwork(from, to); ok {
+	if p, ok := t.ByNetwork(from, to); ok && from != to {
 		e.add(p, "the network is taken only where both GPUs have a port within PXB that is faster than the path between them")
 	}
 	slices.SortStableFunc(e.Others, func(a, b Alternative) int {
@@ -84,7 +84,8 @@ func (t *Table) ruleText(r rule, from, to int) string {
 	a, b := t.Graph.Nodes[from].Name, t.Graph.Nodes[to].Name
 	switch r.id {
 	case noP2P:
-		return fmt.Sprintf("peer-to-peer access is not used beyond PXB, and %s to %s is %s: over the memory of %s's NUMA node", a, b, r.before.Type, b)
+		return fmt.Sprintf("peer-to-peer access is not used beyond PXB, and %s to %s is %s: over the memory of %s's NUMA node", a, b,
+			r.before.Type, b)
 	case netFaster:
 		return fmt.Sprintf("%s and %s each have a port within PXB that is faster than the %.4g GB/s between them: left to the network", a, b,
 			r.before.Bandwidth)
@@ -109,10 +110,10 @@ func (t *Table) refused(r rule) string {
 	return "refused by a rule"
 }
 
-// byNetwork is the way out by the nearest port of one GPU and in by that of the other.
-func (t *Table) byNetwork(from, to int) (Path, bool) {
+// ByNetwork is the way out by the nearest port of one GPU and in by that of the other, on the same or an equal host.
+func (t *Table) ByNetwork(from, to int) (Path, bool) {
 	out, in := t.near(from, t.Graph.Ports), t.near(to, t.Graph.Ports)
-	if t.Graph.Nodes[from].GPU == nil || t.Graph.Nodes[to].GPU == nil || len(out) == 0 || len(in) == 0 || from == to {
+	if t.Graph.Nodes[from].GPU == nil || t.Graph.Nodes[to].GPU == nil || len(out) == 0 || len(in) == 0 {
 		return nowhere, false
 	}
 	a, b := t.Between(from, out[0]), t.Between(in[0], to)

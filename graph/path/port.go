@@ -13,7 +13,7 @@ const mostChannels = 64
 // chipToPorts: a GPU reaches the ports of its module by C2C and the CPU's own PCI, which is as good as it gets there.
 func (t *Table) chipToPorts() {
 	for _, gpu := range t.Graph.GPUs {
-		cpu := t.localCPU(gpu)
+		cpu := t.LocalCPU(gpu)
 		for _, port := range t.near(gpu, t.Graph.Ports) {
 			if cpu < 0 || joined(t.Between(gpu, cpu).Type, t.Between(port, cpu).Type) != P2C {
 				continue
@@ -116,7 +116,7 @@ func (t *Table) portRules() {
 				t.change(gpu, port, relayedPXN, t.relay(gpu, beside, port))
 			}
 			if t.Between(gpu, port).Type < PHB && !t.gdr(gpu, port, false) {
-				if cpu := t.localCPU(gpu); cpu >= 0 {
+				if cpu := t.LocalCPU(gpu); cpu >= 0 {
 					t.change(port, gpu, noGDR, t.relay(port, cpu, gpu))
 					t.change(gpu, port, noGDR, t.relay(gpu, cpu, port))
 				}

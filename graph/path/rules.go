@@ -65,8 +65,8 @@ func (t *Table) near(from int, nodes []int) (some []int) {
 	return some
 }
 
-// localCPU is the NUMA node of a GPU, or -1.
-func (t *Table) localCPU(gpu int) int {
+// LocalCPU is the NUMA node of a GPU, or -1.
+func (t *Table) LocalCPU(gpu int) int {
 	local := -1
 	for _, c := range t.near(gpu, t.Graph.CPUs) {
 		if local < 0 || len(t.Between(gpu, c).Links) < len(t.Between(gpu, local).Links) {
@@ -85,7 +85,7 @@ func (t *Table) withoutP2P() {
 	}
 	for _, to := range g.GPUs {
 		for _, from := range g.GPUs {
-			if cpu := t.localCPU(to); t.Between(from, to).Type > most && cpu >= 0 {
+			if cpu := t.LocalCPU(to); t.Between(from, to).Type > most && cpu >= 0 {
 				t.change(from, to, noP2P, t.relay(from, cpu, to))
 			}
 		}
