@@ -10,7 +10,7 @@
 //
 // Operations are functions, because Go's methods have no type parameters of their own. All ranks of a communicator must make the
 // same calls in the same order; ranks that do not are told so, with both calls, in the error. A call returns when its result is
-// there. Calls may come from several goroutines, but their order is then the program's affair.
+// there, or, asked of a Stream, at once. Calls may come from several goroutines, but their order is then the program's affair.
 //
 // Lengths say what is meant: nothing is counted twice. A slice that does not fit is refused before anything begins, with the length
 // that is needed, and the communicator stays sound. An operation is in place when both slices are the same one, or where one is

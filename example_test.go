@@ -103,6 +103,34 @@ func ExampleGroup() {
 	// Output: [c a b]
 }
 
+// Each rank adds up one layer's gradients while it computes those of the next.
+func ExampleStream() {
+	ctx := context.Background()
+	comms, err := hccl.InitAll(ctx, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	onEach(comms, func(c *hccl.Comm) error {
+		defer c.Close()
+		var s hccl.Stream
+		layers := make([][]float32, 3)
+		for k := range layers {
+			layers[k] = []float32{float32(k), 1} // computed here, beside the sum of the layer before
+			if err := hccl.AllReduce(ctx, s.On(c), layers[k], layers[k], hccl.Sum); err != nil {
+				return err
+			}
+		}
+		if err := s.Synchronize(ctx); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(layers)
+		}
+		return nil
+	})
+	// Output: [[0 2] [2 2] [4 2]]
+}
+
 // Even and odd ranks get a communicator each.
 func ExampleComm_Split() {
 	ctx := context.Background()

@@ -10,11 +10,12 @@ import (
 
 // Calls collects the operations of a Group. It belongs to one goroutine.
 type Calls struct {
-	items []core.Item
-	comms []*Comm
-	pins  runtime.Pinner
-	err   error // the first refusal; then nothing is carried out
-	over  bool
+	items  []core.Item
+	comms  []*Comm
+	stream *Stream // one of those that operations are on: all go on when the whole group is done
+	pins   runtime.Pinner
+	err    error // the first refusal; then nothing is carried out
+	over   bool
 }
 
 // Group carries out together what add asks for, and returns when all is done:
@@ -27,11 +28,16 @@ type Calls struct {
 //	})
 //
 // So messages may cross, and one goroutine may hold several ranks. Collectives of one communicator keep their order. The slices stay
-// in use until Group returns. Where an operation is refused, or add returns an error, none is carried out. The operations look at the
-// context of Group alone; when it ends, all communicators of the group are aborted.
+// in use until Group returns, or on a stream until that has come so far. Where an operation is refused, or add returns an error, none is
+// carried out. The operations look at the context of Group alone; when it ends, all communicators of the group are aborted.
 func Group(ctx context.Context, add func(g *Calls) error) error {
 	g := new(Calls)
-	defer g.pins.Unpin()
+	kept := false
+	defer func() {
+		if !kept {
+			g.pins.Unpin()
+		}
+	}()
 	err := add(g)
 	g.over = true
 	switch {
@@ -45,11 +51,15 @@ func Group(ctx context.Context, add func(g *Calls) error) error {
 		return nil
 	}
 	err = limited(ctx, func() { g.giveUp(ctx) }, func() error { return core.Enqueue(g.items) })
+	if g.stream != nil { // where it is refused this is soon
+		kept = true
+		g.stream.core.After(g.pins.Unpin)
+	}
 	return g.outcome(err)
 }
 
 // On is where the group's operations on c are asked for.
-func (g *Calls) On(c *Comm) Caller { return member{g, c} }
+func (g *Calls) On(c *Comm) Caller { return member{g, c, nil} }
 
 func (g *Calls) giveUp(ctx context.Context) {
 	for _, c := range g.comms {
@@ -72,6 +82,7 @@ func (g *Calls) outcome(err error) error {
 type member struct {
 	g *Calls
 	c *Comm
+	s *Stream // nil: the group's end waits
 }
 
 func (m member) perform(_ context.Context, r request) error {
@@ -93,6 +104,10 @@ func (m member) add(r *request) error {
 	call := new(core.Call)
 	if err := r.check(c.rank, c.n, call); err != nil {
 		return err
+	}
+	if m.s != nil {
+		call.Stream, g.stream = &m.s.core, m.s
+		m.s.note(c)
 	}
 	call.Send, call.Recv = r.send.pin(&g.pins), r.recv.pin(&g.pins)
 	g.items = append(g.items, core.Item{Comm: c.core, Call: call})

@@ -8,7 +8,8 @@ import (
 	"hccl.dev/hccl/internal/coll"
 )
 
-// Caller is what an operation is asked of: a *Comm, which carries it out, or its place in a Group, which collects it.
+// Caller is what an operation is asked of: a *Comm, which carries it out, its place on a Stream, which queues it, or in a Group, which
+// collects it.
 type Caller interface {
 	perform(ctx context.Context, r request) error
 }

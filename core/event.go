@@ -60,11 +60,20 @@ func (m *mark) reached() bool {
 	}
 }
 
-// Synchronize waits until the last Record has been reached; one that was never recorded is.
-func (e *Event) Synchronize() error {
+// nothing is what is waited for where nothing is left to be waited for.
+var nothing = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Done is closed when the last Record has been reached; one that was never recorded is.
+func (e *Event) Done() <-chan struct{} {
 	if m := e.last.Load(); m != nil {
-		<-m.done
+		return m.done
 	}
+	return nothing
+}
+
+// Synchronize waits for Done.
+func (e *Event) Synchronize() error {
+	<-e.Done()
 	return nil
 }
 

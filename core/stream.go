@@ -56,13 +56,28 @@ func (s *Stream) fail(err error) {
 
 // Synchronize waits until what is queued now is done, and returns the first error since it last returned one.
 func (s *Stream) Synchronize() error {
+	done, err := s.Idle()
+	if err != nil {
+		return err
+	}
+	<-done
+	return s.TakeErr()
+}
+
+// Idle gives a channel that is closed when what is queued now is done. A function of the stream itself must not wait for that.
+func (s *Stream) Idle() (<-chan struct{}, error) {
 	if id := s.inHost.Load(); id != 0 && int(id) == unix.Gettid() {
-		return failf(InvalidUsage, "a host function waits for the stream that runs it, which would never end: let the thread that "+
+		return nil, failf(InvalidUsage, "a host function waits for the stream that runs it, which would never end: let the thread that "+
 			"launched it wait")
 	}
-	for j := s.last(); j != nil; j = nil {
-		<-j.done
+	if j := s.last(); j != nil {
+		return j.done, nil
 	}
+	return nothing, nil
+}
+
+// TakeErr returns the first error since it last returned one.
+func (s *Stream) TakeErr() error {
 	scheduler.mu.Lock()
 	defer scheduler.mu.Unlock()
 	err := s.err
@@ -97,6 +112,9 @@ func (s *Stream) HostFunc(f func()) {
 		f()
 	})
 }
+
+// After has f called in the stream's order. It is the library's own, short, and calls nothing of the library.
+func (s *Stream) After(f func()) { s.put(f) }
 
 // WaitEvent holds the stream up until what the event's last Record stands behind is done.
 func (s *Stream) WaitEvent(e *Event) {
