@@ -11,18 +11,18 @@ their result is there, and give up the interpreter's lock while they wait; on a 
 argument is a TypeError or a ValueError before the library is called; what the library answers is an hccl.Error with its sentence.
 docs/python.md has it all.
 
-The files: communicator (the class), operations (its operations), buffers and elements (what an argument is), vectors (blocks of
-different sizes), groups, streams, pending (what a stream has not done yet), reductions, memory, config, meeting and store (how
-ranks find each other), interrupt (Ctrl-C), lib (the shared library), results (errors).
+The files: communicator (the class), operations (its operations) and checks (of their arguments), buffers and elements (what an
+argument is), vectors (blocks of different sizes), groups, streams, pending (what a stream has not done yet), reductions, memory,
+config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the shared library), results (errors).
 """
 
 from . import lib
+from .checks import AVG, MAX, MIN, PROD, SUM, Op
 from .communicator import Communicator
 from .config import Config
 from .groups import group
 from .lib import unique_id, version
 from .memory import Registration, empty
-from .operations import AVG, MAX, MIN, PROD, SUM, Op
 from .reductions import ScaledSum
 from .results import ClosedError, Error, LibraryError, LimitError, MeetingError, RemoteError, Result
 from .store import TCPStore
