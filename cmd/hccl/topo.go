@@ -10,27 +10,79 @@ import (
 	"github.com/spf13/cobra"
 
 	"hccl.dev/hccl/graph/ncclxml"
+	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
 )
 
 // topoCommand looks at machines as data: it needs no library and no GPU.
 func topoCommand() *cobra.Command {
+	var file string
 	cmd := &cobra.Command{
-		Use: "topo", Short: "shows, checks and searches topologies", Args: cobra.ArbitraryArgs,
-		Long: "Works on topologies in NCCL's XML format, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads them.",
+		Use: "topo [FILE]", Short: "shows, checks and searches topologies", Args: cobra.ArbitraryArgs,
+		Long: "Works on topologies in NCCL's XML format, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads them. With a file and no " +
+			"command it shows the machine as a tree, and the paths between its GPUs and network ports as a table.",
 	}
-	cmd.AddCommand(topoCheckCommand())
+	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand())
+	cmd.AddCommand(topoSearchCommand(), topoBoundCommand())
+	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		if len(args) == 0 && file == "" {
 			return cmd.Help()
 		}
-		var known []string
-		for _, c := range shown(cmd) {
-			known = append(known, c.Name())
+		if len(args) > 0 && !exists(args[0]) {
+			var known []string
+			for _, c := range shown(cmd) {
+				known = append(known, c.Name())
+			}
+			return noSuch("topology file or command of topo", args[0], known)
 		}
-		return noSuch("command of topo", args[0], known)
+		name, err := fileOf(file, args)
+		if err != nil {
+			return err
+		}
+		m, report, err := readMachine(name)
+		if err != nil {
+			return err
+		}
+		warn(cmd.ErrOrStderr(), name, report)
+		return showMachine(cmd.OutOrStdout(), m)
 	}
 	return cmd
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// fileOf is the file named with --file, or by the only word.
+func fileOf(flag string, args []string) (string, error) {
+	if flag != "" {
+		args = append([]string{flag}, args...)
+	}
+	if len(args) != 1 {
+		return "", errors.New("name one topology file, as a word or with --file")
+	}
+	return args[0], nil
+}
+
+// warn tells that a file has faults; hccl topo check tells which.
+func warn(out io.Writer, file string, r *topo.Report) {
+	if n := len(r.Faults); n > 0 {
+		fmt.Fprintf(out, "hccl: %s has %d faults, the first: %v; hccl topo check tells all\n", file, n, r.Faults[0])
+	}
+}
+
+// tableOf has the paths of the machine in a file.
+func tableOf(file string) (*path.Table, error) {
+	if file == "" {
+		return nil, errors.New("name one topology file, as a word or with --file")
+	}
+	m, _, err := readMachine(file)
+	if err != nil {
+		return nil, err
+	}
+	return path.New(topo.Build(m)), nil
 }
 
 // readMachine reads the topology in a file. What is wrong in it is in the report.

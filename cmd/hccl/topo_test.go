@@ -56,3 +56,56 @@ func TestTopoSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// A person sees tree, table and meanings; each way to name the file does.
+func TestTopoShows(t *testing.T) {
+	file := machines + "gh200-four-modules.xml"
+	out, text, status := hccl(t, "topo", file)
+	for _, says := range []string{"4 NUMA nodes, 4 GPUs, 4 network ports",
+		"├─ GPU 0000:01:00.0  32.0 GT/s x16, 48 GB/s  rank 0, device 0, sm 90",
+		"│  ├─ NVLink x6 to GPU 0001:01:00.0, 123.6 GB/s", "   └─ port 3  25 GB/s", "gpu0  -          NVL 123.6",
+		"PXN  NVLink to the GPU beside the port"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("no %q in %s", says, out)
+		}
+	}
+	if again, _, _ := hccl(t, "topo", "--file", file); status != 0 || text != "" || again != out {
+		t.Errorf("status %d, %s, %s", status, text, again)
+	}
+	_, text, status = hccl(t, "topo", machines+"a100-uneven-bridge.xml")
+	if status != 0 || !strings.Contains(text, "1 faults, the first: line 16") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+func TestTopoExplains(t *testing.T) {
+	file := machines + "h100-nvswitch-8nic.xml"
+	out, _, status := hccl(t, "topo", "explain", file, "0", "1")
+	for _, says := range []string{"gpu0 to gpu1: NVL (NVLink), 370.8 GB/s", "gpu0 -NVL 370.8- nvs -NVL 370.8- gpu1", "not taken: PHB",
+		"net0  fabric  net1", "side by side: 418.8 GB/s over 2 ways"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("no %q in %s", says, out)
+		}
+	}
+	if again, _, _ := hccl(t, "topo", "explain", "--file", file, "gpu0", "gpu1"); status != 0 || again != out {
+		t.Errorf("status %d, %s", status, again)
+	}
+	if _, text, status := hccl(t, "topo", "explain", file, "0", "8"); status != 1 || !strings.Contains(text, "no such rank or port") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+func TestTopoMatrix(t *testing.T) {
+	out, _, status := hccl(t, "topo", "matrix", machines+"h100-nvswitch-8nic.xml", "--hosts", "2", "--json")
+	var got costs
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 || len(got.Cost) != 16 || len(got.Ranks) != 16 {
+		t.Fatalf("status %d, %v, %.200s", status, err, out)
+	}
+	if got.Cost[3][3] != 0 || got.Bandwidth[0][1] != 370.8 || got.Cost[0][8] != 1 || got.Type[0][8] != "NET" || got.Ranks[8].Host != 1 {
+		t.Errorf("%.300s", out)
+	}
+	_, text, status := hccl(t, "topo", "matrix", machines+"gb10.xml", "--scope", "some")
+	if status != 1 || !strings.Contains(text, "all, local or none") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}

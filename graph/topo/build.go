@@ -80,7 +80,7 @@ func (b *builder) device(d *Device, parent int) {
 	for _, sub := range d.Below {
 		b.device(sub, node)
 	}
-	b.both(node, parent, PCI, d.pciBW())
+	b.both(node, parent, PCI, d.Bandwidth())
 }
 
 func (b *builder) gpu(d *Device, g *GPU, parent int) {
@@ -89,7 +89,7 @@ func (b *builder) gpu(d *Device, g *GPU, parent int) {
 	if !ok {
 		dev = b.add(Node{Kind: DeviceNode, Name: gpuName(g), Device: d, GPU: g})
 		b.devices[bus] = dev
-		b.both(dev, parent, PCI, d.pciBW())
+		b.both(dev, parent, PCI, d.Bandwidth())
 	}
 	gpu := b.add(Node{Kind: GPUNode, Name: gpuName(g), Device: d, GPU: g})
 	b.GPUs = append(b.GPUs, gpu)
@@ -100,7 +100,7 @@ func gpuName(g *GPU) string { return "gpu" + strconv.Itoa(g.Rank) }
 
 // nic adds the ports of a card; a card that stands in several places of the tree is where it stood first.
 func (b *builder) nic(d *Device, parent int) {
-	bw, name := d.pciBW(), d.BusID
+	bw, name := d.Bandwidth(), d.BusID
 	if name == "" {
 		bw, name = LocalBW, "@"
 	}
@@ -113,7 +113,7 @@ func (b *builder) nic(d *Device, parent int) {
 		if p.Number >= 0 && !p.Off {
 			port := b.add(Node{Kind: PortNode, Name: fmt.Sprintf("net%d", p.Number), Device: d, Port: p})
 			b.Ports = append(b.Ports, port)
-			b.both(node, port, NET, p.bw())
+			b.both(node, port, NET, p.Bandwidth())
 		}
 	}
 	if !known {
@@ -121,7 +121,8 @@ func (b *builder) nic(d *Device, parent int) {
 	}
 }
 
-func (p *Port) bw() float64 {
+// Bandwidth is what the port carries in one direction, GB/s.
+func (p *Port) Bandwidth() float64 {
 	if p.Mbps <= 0 {
 		return portDefault / 8000.0
 	}
@@ -152,7 +153,7 @@ func (b *builder) deviceAt(busID string) (node int, ok bool) {
 }
 
 func (b *builder) nvlink(dev int, l *NVLink) {
-	bw := float64(l.Count) * nvlinkBW(b.Nodes[dev].GPU.SM)
+	bw := float64(l.Count) * NVLinkBandwidth(b.Nodes[dev].GPU.SM)
 	switch l.Class.Role() {
 	case RoleGPU:
 		if peer, ok := b.deviceAt(l.Target); ok {

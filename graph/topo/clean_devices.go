@@ -137,6 +137,6 @@ func (c *cleaner) portSpeed(p *Port) {
 		c.Fault(p.Line, fmt.Sprintf("port %s has no speed; it counts as 10 Gb/s", p.label()), "write speed in Mb/s, as 400000 for 400 Gb/s")
 	case p.Mbps > widestPort:
 		c.Fault(p.Line, fmt.Sprintf("port %s has speed %d Mb/s, which is %.4g GB/s and more than any port has; it counts as written", p.label(),
-			p.Mbps, p.bw()), "write speed in Mb/s, as 400000 for 400 Gb/s")
+			p.Mbps, p.Bandwidth()), "write speed in Mb/s, as 400000 for 400 Gb/s")
 	}
 }

@@ -31,8 +31,8 @@ func laneUnits(speed string) (units int, known bool) {
 	return unnamedPCI, false
 }
 
-// pciBW is the bandwidth of a device's link to its parent.
-func (d *Device) pciBW() float64 {
+// Bandwidth is what the device's link to its parent carries in one direction, GB/s.
+func (d *Device) Bandwidth() float64 {
 	units, _ := laneUnits(d.Speed)
 	width := d.Width
 	if width <= 0 {
@@ -50,7 +50,8 @@ var nvlinkOf = []struct {
 	{120, 40.1, 0}, {100, 40.1, 18}, {90, 20.6, 18}, {87, 20, 0}, {86, 12, 4}, {80, 20, 12}, {75, 20, 2}, {70, 20, 6}, {60, 18, 4},
 }
 
-func nvlinkBW(sm int) float64 {
+// NVLinkBandwidth is what one NVLink of a GPU carries in one direction, GB/s, by its compute capability.
+func NVLinkBandwidth(sm int) float64 {
 	for _, n := range nvlinkOf {
 		if sm >= n.sm {
 			return n.bw
