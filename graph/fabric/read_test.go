@@ -20,7 +20,7 @@ const (
    "port": {"id": {"type": "mac", "value": "02:42:00:00:00:01"}}}}]}}`
 	oneJSON = `{"lldp": {"interface":
  {"eth0": {"chassis": {"id": {"type": "mac", "value": "00:01:02:03:04:05"}}, "port": {"id": {"value": "7"}}}}}}`
-	json0   = `{"lldp": [{"interface": [{"name": "eth0", "via": "LLDP", "chassis": [{"id": [{"type": "mac", "value": "aa"}],
+	json0 = `{"lldp": [{"interface": [{"name": "eth0", "via": "LLDP", "chassis": [{"id": [{"type": "mac", "value": "aa"}],
    "name": [{"value": "leaf1"}], "capability": [{"type": "Bridge", "enabled": true}]}],
    "port": [{"id": [{"type": "ifname", "value": "swp1"}]}]}]}]}`
 )
