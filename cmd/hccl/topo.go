@@ -23,7 +23,7 @@ func topoCommand() *cobra.Command {
 			"command it shows the machine as a tree, and the paths between its GPUs and network ports as a table.",
 	}
 	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand())
-	cmd.AddCommand(topoSearchCommand(), topoBoundCommand())
+	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand())
 	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 && file == "" {
@@ -69,7 +69,7 @@ func fileOf(flag string, args []string) (string, error) {
 // warn tells that a file has faults; hccl topo check tells which.
 func warn(out io.Writer, file string, r *topo.Report) {
 	if n := len(r.Faults); n > 0 {
-		fmt.Fprintf(out, "hccl: %s has %d faults, the first: %v; hccl topo check tells all\n", file, n, r.Faults[0])
+		fmt.Fprintf(out, "hccl: %s has %s, the first: %v; hccl topo check tells all\n", file, counted(n, "fault"), r.Faults[0])
 	}
 }
 

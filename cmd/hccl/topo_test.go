@@ -42,6 +42,28 @@ func TestTopoCheck(t *testing.T) {
 	}
 }
 
+// Channels that do not fit the machine are faults of the graph file.
+func TestTopoChecksGraphFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "graph.xml")
+	text := `<graphs version="1">
+<graph id="0" pattern="4" nchannels="1" speedintra="12" speedinter="12" typeintra="SYS" typeinter="PIX">
+<channel><gpu dev="0"/><gpu dev="1"/><gpu dev="2"/><gpu dev="3"/></channel></graph></graphs>`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, status := hccl(t, "topo", "check", machines+"amd-nvlink-pairs.xml", "--graph", file); status != 0 {
+		t.Errorf("status %d, %s", status, out)
+	}
+	out, _, status := hccl(t, "topo", "check", machines+"h100-nvswitch-8nic.xml", "--graph", file, "--json")
+	var got checked
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 1 || got.Graph == nil || len(got.Faults) > 0 {
+		t.Fatalf("status %d, %v, %s", status, err, out)
+	}
+	if f := got.Graph.Faults; len(f) == 0 || f[0].Line != 3 || !strings.Contains(f[0].What, "misses GPU") {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestTopoSaysWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -73,7 +95,7 @@ func TestTopoShows(t *testing.T) {
 		t.Errorf("status %d, %s, %s", status, text, again)
 	}
 	_, text, status = hccl(t, "topo", machines+"a100-uneven-bridge.xml")
-	if status != 0 || !strings.Contains(text, "1 faults, the first: line 16") {
+	if status != 0 || !strings.Contains(text, "1 fault, the first: line 16") {
 		t.Errorf("status %d, %s", status, text)
 	}
 }

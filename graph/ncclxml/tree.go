@@ -1,4 +1,5 @@
-// Package ncclxml reads and writes topologies in NCCL's XML format (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE).
+// Package ncclxml reads and writes NCCL's XML: topologies (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE), and the channels that a search found
+// (NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE; search.go). A topology:
 //
 //	<system version="1">
 //	  <cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143" affinity="ffff">
