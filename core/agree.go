@@ -15,7 +15,7 @@ import (
 // agreement is what decides how a plan looks, so that all ranks of a communicator must hold the same: rank 0's values count.
 type agreement struct {
 	setting proto.Setting
-	share   bool // shared memory is wanted
+	share   bool // ranks of one host share memory: no rank forbids it, and none has failed to
 }
 
 // shared lists the settings that ranks must agree on, as texts, and the level of the log, which says who can warn.
@@ -45,12 +45,12 @@ func bit(on bool) string {
 	return "0"
 }
 
-// agree takes rank 0's settings. Shared memory that any rank switches off is off for all, and so it is for ranks of several hosts.
+// agree takes rank 0's settings. Shared memory that any rank switches off is off for all.
 func agree(me int, peers []wire.Peer) (agreement, error) {
 	warnOfDifferences(me, peers)
 	a := agreement{share: true}
 	for i := range peers {
-		a.share = a.share && peers[i].CanShare && peers[i].BootID == peers[0].BootID
+		a.share = a.share && value(peers[i].Settings, shmDisable) != "1"
 	}
 	first := func(name string) int { return number(value(peers[0].Settings, name)) }
 	slice, buff := uint64(first("HCCL_SHM_SLICE")), uint64(first("NCCL_BUFFSIZE"))

@@ -106,7 +106,7 @@ func (b *batch) settle(c *Comm) {
 	if c.net != nil {
 		c.net.Give()
 	}
-	if p, ok := c.ports.(*shm.Ports); ok {
+	if p, ok := c.ports.(interface{ Rest() }); ok {
 		p.Rest()
 	}
 	for _, m := range c.turn.live {
@@ -139,7 +139,7 @@ func (b *batch) nap() bool {
 		if c.net != nil {
 			c.net.Give()
 		}
-		if c.seg != nil && !b.bell.Arm(c.seg) {
+		if c.seg != nil && !b.bell.Arm(c.seg) || c.near != nil && !b.bell.Arm(c.near) {
 			pause = time.Millisecond
 		}
 	}
@@ -151,6 +151,9 @@ func (b *batch) nap() bool {
 	for _, c := range b.comms {
 		if c.seg != nil {
 			b.bell.Disarm(c.seg)
+		}
+		if c.near != nil {
+			b.bell.Disarm(c.near)
 		}
 		if c.net != nil {
 			c.net.Take()

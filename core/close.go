@@ -100,6 +100,9 @@ func (c *Comm) release() {
 	if c.hot != nil {
 		c.hot.Free()
 	}
+	if c.near != nil {
+		c.near.Close()
+	}
 	if c.seg != nil {
 		c.seg.Close()
 	}

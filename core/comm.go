@@ -41,9 +41,10 @@ type Comm struct {
 	secret   secret      // of its ranks
 	splits   uint64      // number of splits so far, the same on all ranks; under the lock
 
-	seg   *shm.Segment // shared with all ranks of the host, or this rank's own mirror of the others over TCP; nil for one rank
+	seg   *shm.Segment // shared with all ranks, or this rank's own mirror of the others over TCP; nil for one rank
+	near  *shm.Segment // shared with the ranks of this host where others are elsewhere, for data alone; else nil
 	hot   *fast.Hot
-	net   *tcp.Fabric // nil where memory is shared
+	net   *tcp.Fabric // nil where all ranks share memory
 	ports proto.Ports
 	table *proto.Table
 	queue device.Queue

@@ -3,6 +3,7 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,28 +24,21 @@ func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
 // channels is the number of channels that the communicator has ports for.
 func (c *Comm) channels() int { return min(max(4, c.agreed.setting.MinChannels), 16) }
 
-// connect joins the ranks: by shared memory if every rank can, else by TCP.
+// connect joins the ranks: those of one host by shared memory if every rank of every host can, all others by TCP.
 func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 	if c.agreed.setting.MaxChannels == 0 || c.agreed.setting.MaxChannels > c.channels() {
 		c.agreed.setting.MaxChannels = c.channels()
 	}
+	c.crowded = c.onHost() > shm.Processors()
 	line, err := c.tie(inbox, deadline)
 	if err != nil {
 		return err
 	}
 	defer func() { line.close(err) }()
-	if c.agreed.share {
-		cause := c.joinShared(line)
-		all, err := line.vote(cause == nil)
-		if err != nil {
+	if groups := c.groups(); c.agreed.share && several(groups) {
+		if err := c.tryShared(line, group(groups, c.rank)); err != nil || c.agreed.share && len(groups) == 1 {
 			return err
 		}
-		if all {
-			c.withdrawSegment()
-			return nil
-		}
-		c.unjoin()
-		c.log.Warn("the ranks of this communicator use TCP, not shared memory: %s", reason(cause))
 	}
 	if err := c.joinTCP(inbox, line.lim); err != nil {
 		return err
@@ -53,11 +47,36 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 	return err
 }
 
+// tryShared joins the ranks that can share memory with this one. If that fails anywhere, no rank shares memory: agreed says so.
+func (c *Comm) tryShared(line *lifeline, group []int) error {
+	cause := c.joinShared(line, group)
+	all, err := line.vote(cause == nil)
+	if err != nil {
+		return err
+	}
+	if all {
+		c.withdrawSegment(group)
+		return nil
+	}
+	c.unjoin(group)
+	c.agreed.share = false
+	c.log.Warn("the ranks of this communicator use TCP, not shared memory: %s", reason(cause))
+	return nil
+}
+
+// shared is the segment that this rank has in common with group: of all ranks, or for the data of some.
+func (c *Comm) shared(group []int) **shm.Segment {
+	if len(group) == c.n {
+		return &c.seg
+	}
+	return &c.near
+}
+
 // withdrawSegment is called when every rank has joined: nobody will ask for the segment any more.
-func (c *Comm) withdrawSegment() {
-	if c.rank == 0 {
-		sharing.local.Withdraw(c.peers[0].SegmentKey)
-		c.seg.CloseFD()
+func (c *Comm) withdrawSegment(group []int) {
+	if seg := *c.shared(group); c.rank == group[0] && seg != nil {
+		sharing.local.Withdraw(c.peers[c.rank].SegmentKey)
+		seg.CloseFD()
 	}
 }
 
@@ -68,30 +87,36 @@ func reason(cause error) string {
 	return cause.Error()
 }
 
-// joinShared maps the communicator's segment, which rank 0 makes, and the arenas of all processes.
-func (c *Comm) joinShared(line *lifeline) error {
+// joinShared maps the segment of group, which its first rank makes, and the arenas of all its processes.
+func (c *Comm) joinShared(line *lifeline, group []int) error {
+	if len(group) == 1 {
+		return nil
+	}
 	local, err := share(c.settings)
 	if err != nil {
 		return err
 	}
-	if err := c.mapSegment(local, line); err != nil {
+	seg, err := c.mapSegment(local, line, group)
+	if err != nil {
 		return err
 	}
-	ranks, procs := make([]int, c.n), make([]*shm.Peer, c.n)
-	for r := range c.n {
-		ranks[r] = r
-		procs[r], err = local.Connect(c.peers[r].Exchange, c.peers[r].ArenaKey, line.lim.Deadline, line.stop)
+	procs := make([]*shm.Peer, len(group))
+	for i, r := range group {
+		procs[i], err = local.Connect(c.peers[r].Exchange, c.peers[r].ArenaKey, line.lim.Deadline, line.stop)
 		if err != nil {
-			releaseAll(procs[:r])
+			releaseAll(procs[:i])
 			return err
 		}
 	}
-	if err := c.seg.Join(c.rank, ranks, procs); err != nil {
+	if err := seg.Join(slices.Index(group, c.rank), group, procs); err != nil {
 		releaseAll(procs)
 		return err
 	}
-	c.watch(procs)
-	c.ports = c.seg.Ports()
+	if err := c.mirror(); err != nil {
+		return err
+	}
+	c.watch(group, procs)
+	c.ports = seg.Ports()
 	return nil
 }
 
@@ -101,31 +126,32 @@ func releaseAll(procs []*shm.Peer) {
 	}
 }
 
-func (c *Comm) mapSegment(local *shm.Local, line *lifeline) (err error) {
-	if c.rank == 0 {
-		if c.seg, err = shm.Create(c.n, c.channels()); err == nil {
-			local.Offer(c.peers[0].SegmentKey, c.seg.FD())
+func (c *Comm) mapSegment(local *shm.Local, line *lifeline, group []int) (seg *shm.Segment, err error) {
+	first := &c.peers[group[0]]
+	if c.rank == group[0] {
+		if seg, err = shm.Create(len(group), c.channels()); err == nil {
+			local.Offer(first.SegmentKey, seg.FD())
 		}
-		return err
+	} else {
+		var fd int
+		if fd, err = local.Fetch(first.Exchange, first.SegmentKey, line.lim.Deadline, line.stop); err == nil {
+			seg, err = shm.Map(fd, len(group), c.channels())
+		}
 	}
-	fd, err := local.Fetch(c.peers[0].Exchange, c.peers[0].SegmentKey, line.lim.Deadline, line.stop)
-	if err != nil {
-		return err
-	}
-	c.seg, err = shm.Map(fd, c.n, c.channels())
-	return err
+	*c.shared(group) = seg
+	return seg, err
 }
 
-// watch has this rank told when another's process ends.
-func (c *Comm) watch(procs []*shm.Peer) {
-	for r, p := range procs {
-		if r != c.rank && c.peers[r].Exchange != c.peers[c.rank].Exchange {
+// watch has this rank told when the process of another one of group ends.
+func (c *Comm) watch(group []int, procs []*shm.Peer) {
+	for i, p := range procs {
+		if r := group[i]; c.peers[r].Exchange != c.peers[c.rank].Exchange {
 			c.cancels = append(c.cancels, p.Watch(func() { c.died(r) }))
 		}
 	}
 }
 
-// died is called once when the process of rank r has ended without leaving the communicator.
+// died is called once or twice when the process of rank r has ended without leaving the communicator.
 func (c *Comm) died(r int) {
 	c.gone[r].Store(goneDead)
 	c.anyGone.Store(true)
@@ -133,29 +159,42 @@ func (c *Comm) died(r int) {
 }
 
 // unjoin undoes joinShared, also where it went only half the way.
-func (c *Comm) unjoin() {
+func (c *Comm) unjoin(group []int) {
 	for _, cancel := range c.cancels {
 		cancel()
 	}
 	c.cancels = nil
-	if c.rank == 0 && sharing.local != nil {
-		sharing.local.Withdraw(c.peers[0].SegmentKey)
+	if c.rank == group[0] && sharing.local != nil {
+		sharing.local.Withdraw(c.peers[c.rank].SegmentKey)
 	}
-	if c.seg != nil {
-		c.seg.Close()
-		c.seg, c.ports = nil, nil
+	for _, seg := range []*shm.Segment{c.near, c.seg} {
+		if seg != nil {
+			seg.Close()
+		}
 	}
+	c.near, c.seg, c.ports = nil, nil, nil
 }
 
-// joinTCP connects every pair of ranks; the higher rank dials.
+// mirror gives a rank that does not share memory with all others a segment of its own, for what they tell over TCP.
+func (c *Comm) mirror() (err error) {
+	if c.seg == nil {
+		c.seg, err = shm.Mirror(c.rank, c.n)
+	}
+	return err
+}
+
+// joinTCP connects every pair of ranks; the higher rank dials. Ranks that share memory have a connection too, for what they tell.
 func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
-	if c.seg, err = shm.Mirror(c.rank, c.n); err != nil {
+	if err := c.mirror(); err != nil {
 		return err
 	}
 	c.net = tcp.New(c.rank, c.n, func() { c.seg.Ring(c.rank) })
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
 	c.ports = c.net
+	if c.near != nil {
+		c.ports = newMixedPorts(c.near, c.net, c.queue)
+	}
 	for r := range c.n {
 		if r == c.rank {
 			continue

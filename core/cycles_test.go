@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -76,8 +77,8 @@ func TestAgree(t *testing.T) {
 	setting := func(algo, channels string) []wire.Setting {
 		return []wire.Setting{{Name: "NCCL_ALGO", Value: algo}, {Name: "NCCL_MIN_NCHANNELS", Value: channels}}
 	}
-	peers := []wire.Peer{{Settings: setting("ring", "2"), CanShare: true}, {Settings: setting("ring", "3"), CanShare: true},
-		{Settings: setting("ring", "3"), CanShare: false}}
+	peers := []wire.Peer{{Settings: setting("ring", "2")}, {Settings: setting("ring", "3")},
+		{Settings: append(setting("ring", "3"), wire.Setting{Name: shmDisable, Value: "1"})}}
 	texts := differences(peers)
 	want := `NCCL_MIN_NCHANNELS is "2" on rank 0 and "3" on rank 1, 2: rank 0's value is used by all; set it alike on all ranks`
 	if len(texts) != 1 || texts[0] != want {
@@ -88,6 +89,22 @@ func TestAgree(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if a, _ = agree(1, peers[:2]); !a.share {
-		t.Error("all can share, and do not")
+		t.Error("no rank forbids it, and they do not share")
+	}
+}
+
+// Ranks share memory with those of their own host and network namespace; one that cannot share is alone.
+func TestGroupsOfHosts(t *testing.T) {
+	at := func(host string, netNS uint64) wire.Peer {
+		return wire.Peer{BootID: host, NetNS: netNS, CanShare: true}
+	}
+	alone := wire.Peer{BootID: "a", NetNS: 1}
+	c := &Comm{peers: []wire.Peer{at("a", 1), at("b", 1), at("a", 1), alone, at("b", 2), at("b", 1), alone}}
+	want := [][]int{{0, 2}, {1, 5}, {3}, {4}, {6}}
+	if got := c.groups(); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if c.onHost() != 4 || !several(want) || several(want[2:]) || !slices.Equal(group(want, 5), want[1]) {
+		t.Errorf("%d ranks on the host, %v", c.onHost(), group(want, 5))
 	}
 }

@@ -94,6 +94,9 @@ func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	me := self()
 	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
 		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Settings: shared(c.settings)}
+	if c.settings.HostID != "" {
+		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
+	}
 	if c.settings.ShmDisable {
 		return p
 	}

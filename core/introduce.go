@@ -2,12 +2,14 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/proto/wire"
 )
 
 // What a rank says of itself at INFO, in a handful of lines: how its communicator was made and what it holds, by what it reaches
@@ -70,9 +72,9 @@ func (c *Comm) paths() (texts []string) {
 func (c *Comm) why(r int) string {
 	me, p := &c.peers[c.rank], &c.peers[r]
 	switch {
-	case c.net == nil && p.Exchange == me.Exchange:
+	case c.isNear(r) && p.Exchange == me.Exchange:
 		return "shared memory @, in this process"
-	case c.net == nil:
+	case c.isNear(r):
 		return "shared memory @, in other processes of this host"
 	case p.BootID != me.BootID:
 		return "TCP @, on another host"
@@ -86,8 +88,8 @@ func (c *Comm) why(r int) string {
 		return "TCP @, on this host: shared memory is not possible there, see its warning"
 	case p.NetNS != me.NetNS:
 		return "TCP @, on this host: in another network namespace, where the memory cannot be handed over"
-	case !c.agreed.share:
-		return "TCP @, on this host: another rank cannot share memory, and all ranks of a communicator use one transport"
+	case slices.ContainsFunc(c.peers, func(p wire.Peer) bool { return value(p.Settings, shmDisable) == "1" }):
+		return "TCP @, on this host: NCCL_SHM_DISABLE=1 on another rank, which counts for all"
 	}
 	return "TCP @, on this host: mapping the memory failed, see the warning"
 }

@@ -39,6 +39,8 @@ func TestIntroduction(t *testing.T) {
 		"shm": {"rank 1 of 3 made in", "its segment has", "rank 1 leaves; its segment",
 			"rank 1 uses shared memory to ranks 0, 2, in this process"},
 		"tcp": {"rank 1 uses TCP to ranks 0, 2, on this host: NCCL_SHM_DISABLE=1 (environment)"},
+		"mixed": {"rank 0 uses TCP to rank 1, on another host", "rank 0 uses shared memory to rank 2, in this process",
+			"rank 1 uses TCP to ranks 0, 2, on another host"},
 	} {
 		t.Run(transport, func(t *testing.T) {
 			use(t, transport)
@@ -112,7 +114,6 @@ func TestWhyNothingBetter(t *testing.T) {
 		{"set there", wire.Peer{CanShare: true}, wire.Peer{Settings: disabled}, agreement{}, "NCCL_SHM_DISABLE=1 there"},
 		{"there", wire.Peer{CanShare: true}, wire.Peer{}, agreement{}, "not possible there"},
 		{"namespace", wire.Peer{CanShare: true}, wire.Peer{CanShare: true, NetNS: 7}, agreement{share: true}, "another network namespace"},
-		{"third", wire.Peer{CanShare: true}, wire.Peer{CanShare: true}, agreement{}, "another rank cannot share"},
 		{"failed", wire.Peer{CanShare: true}, wire.Peer{CanShare: true}, agreement{share: true}, "mapping the memory failed"},
 	} {
 		comm := &Comm{net: new(tcp.Fabric), settings: new(params.Values), peers: []wire.Peer{c.me, c.peer}, agreed: c.agreed}

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,9 +18,9 @@ import (
 // patience is how long a test waits for what should take milliseconds.
 const patience = 20 * time.Second
 
-var transports = []string{"shm", "tcp"}
+var transports = []string{"shm", "tcp", "mixed"}
 
-// overEach runs a test over shared memory and over TCP.
+// overEach runs a test over shared memory, over TCP, and over both at once.
 func overEach(t *testing.T, f func(t *testing.T)) {
 	for _, tr := range transports {
 		t.Run(tr, func(t *testing.T) {
@@ -29,9 +30,25 @@ func overEach(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
+// mixedVariable tells this process and those it starts that even and odd ranks take themselves for ranks of two hosts.
+const mixedVariable = "CORE_TEST_MIXED"
+
 func use(t testing.TB, transport string) {
-	if transport == "tcp" {
+	switch transport {
+	case "tcp":
 		testkit.Setenv(t, "NCCL_SHM_DISABLE", "1")
+	case "mixed":
+		os.Setenv(mixedVariable, "1")
+		t.Cleanup(func() { os.Unsetenv(mixedVariable) })
+	}
+}
+
+// settle gives a communicator that is to be made the host that mixedVariable asks for.
+func settle(c *Comm) {
+	if os.Getenv(mixedVariable) != "" {
+		v := *c.settings
+		v.HostID = fmt.Sprint("host ", c.rank%2)
+		c.settings = &v
 	}
 }
 
@@ -50,7 +67,7 @@ func nextID() uint64 { return lastID.Add(1) }
 
 // spec asks for rank r of n under an id.
 func spec(id []byte, n, r int, blocking bool) *InitSpec {
-	return &InitSpec{ID: nextID(), Handle: &handle{}, N: n, Rank: r, IDs: [][]byte{id}, Blocking: blocking, Name: "test"}
+	return &InitSpec{ID: nextID(), Handle: &handle{}, N: n, Rank: r, IDs: [][]byte{id}, Blocking: blocking, Name: "test", Began: settle}
 }
 
 // world is the ranks of one communicator, all in this process.

@@ -70,6 +70,9 @@ func (c *Comm) bow(how shm.State) {
 	}
 	c.tellState(how)
 	c.seg.SetState(how)
+	if c.near != nil {
+		c.near.SetState(how)
+	}
 	c.seg.Raise(c.seg.Self(), shm.WhyClose)
 	why := shm.WhyLeft
 	if how >= shm.Aborted {

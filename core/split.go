@@ -150,15 +150,14 @@ func (s *SplitSpec) connect(parent *Comm) error {
 		p.SegmentKey, p.Door = m.segment, m.door
 		c.peers = append(c.peers, p)
 	}
-	return s.connectChild(parent)
+	return s.connectChild()
 }
 
-// connectChild takes the parent's transport: its ranks have proved what they can share.
-func (s *SplitSpec) connectChild(parent *Comm) error {
+// connectChild joins the child's ranks. What the parent's ranks failed to share is not tried again: its agreement says so.
+func (s *SplitSpec) connectChild() error {
 	c := s.child
 	if c.n == 1 {
 		return nil
 	}
-	c.agreed.share = parent.net == nil
 	return c.connect(s.inbox, time.Now().Add(c.settings.InitTimeout))
 }

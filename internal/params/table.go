@@ -16,6 +16,7 @@ type Values struct {
 	MinCTAs, MaxCTAs              int           // 0: choose
 	MinRings, MaxRings            int           // 0: choose
 	ShmDisable                    bool          //
+	HostID                        string        // "": the kernel tells
 	SocketIfname                  string        // as written; the transport reads the list
 	SocketFamily                  string        // AF_INET, AF_INET6 or ""
 	CommID                        string        // host:port, "" for none
@@ -85,6 +86,8 @@ var table = []Knob{
 		count(0, maxChannels, func(v *Values) *int { return &v.MaxRings })},
 	{"NCCL_SHM_DISABLE", "0", "1: ranks of one host do not use shared memory but TCP.",
 		flag(func(v *Values) *bool { return &v.ShmDisable })},
+	{"NCCL_HOSTID", "", "Name of this host: ranks that give another one count as ranks of another host; the kernel's boot id without it.",
+		text(func(v *Values) *string { return &v.HostID })},
 	{"NCCL_SOCKET_IFNAME", "", "Interfaces by prefix, separated by commas; = in front: exact names; ^ in front: all but these.",
 		text(func(v *Values) *string { return &v.SocketIfname })},
 	{"NCCL_SOCKET_FAMILY", "", "Addresses to use: AF_INET or AF_INET6; both without it.",

@@ -132,6 +132,9 @@ func (f *Fabric) epoll() (*epollSet, error) {
 	return set, nil
 }
 
+// Omit takes rank out of the readers of this rank's ports to all: it reads them by other means. Before the first Out.
+func (f *Fabric) Omit(rank int) { f.peers[rank].omit = true }
+
 // Control sends a small message (at most MaxControl bytes) to rank, ahead of all slices that are not on their way yet: at most one
 // batch of them, about one slice, and what the kernel holds for a peer that does not read, is in front of it. b is copied. The
 // error is a *GoneError when the rank is gone.
@@ -166,7 +169,7 @@ func (f *Fabric) Out(kind proto.Kind, channel, peer int) (proto.Out, error) {
 	}
 	o := &outPort{kind: kind, channel: channel}
 	for r, p := range f.peers {
-		if r == peer && kind != proto.All || r != f.me && kind == proto.All {
+		if r == peer && kind != proto.All || r != f.me && kind == proto.All && !p.omit {
 			o.to = append(o.to, reader{p, p.out.open(kind, channel)})
 		}
 	}

@@ -14,6 +14,7 @@ const maxQueued = 256 << 10
 // peer is what a rank keeps for another one: the flows both ways and what waits to be sent. It knows no socket; conn empties it.
 type peer struct {
 	rank int
+	omit bool                 // it reads no port to all
 	conn atomic.Pointer[conn] // nil until Add
 	out  flowTable[outFlow]
 	in   flowTable[inFlow]

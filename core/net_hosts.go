@@ -1,0 +1,53 @@
+package core
+
+import "slices"
+
+// place is what ranks that can hand memory to each other have in common.
+type place struct {
+	host  string
+	netNS uint64
+}
+
+// groups divides the ranks into those that can share memory, as far as what they told says: one list for each place, in the order
+// of its first rank. A rank that cannot share is alone. All ranks get the same lists.
+func (c *Comm) groups() (groups [][]int) {
+	at := map[place]int{}
+	for r := range c.peers {
+		p := &c.peers[r]
+		here := place{p.BootID, p.NetNS}
+		if k, ok := at[here]; ok && p.CanShare {
+			groups[k] = append(groups[k], r)
+			continue
+		}
+		if p.CanShare {
+			at[here] = len(groups)
+		}
+		groups = append(groups, []int{r})
+	}
+	return groups
+}
+
+// group is the one that rank r is in.
+func group(groups [][]int, r int) []int {
+	return groups[slices.IndexFunc(groups, func(g []int) bool { return slices.Contains(g, r) })]
+}
+
+// several reports whether any two ranks can share memory.
+func several(groups [][]int) bool {
+	return slices.ContainsFunc(groups, func(g []int) bool { return len(g) > 1 })
+}
+
+// onHost is how many ranks run on this rank's host, whether they can share memory or not.
+func (c *Comm) onHost() (n int) {
+	for r := range c.peers {
+		if c.peers[r].BootID == c.peers[c.rank].BootID {
+			n++
+		}
+	}
+	return n
+}
+
+// isNear reports whether data of rank r come by shared memory.
+func (c *Comm) isNear(r int) bool {
+	return c.net == nil || c.near != nil && c.near.Index(r) >= 0
+}
