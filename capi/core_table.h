@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCCL_TABLE_VERSION 3u
+#define HCCL_TABLE_VERSION 4u
 
 // A stream or event is a number below a mark in the upper 16 bits, which no address of a program has.
 #define HCCL_HANDLE_SHIFT 48
@@ -30,6 +30,7 @@ struct hccl_item {
   int32_t type, red;      // coll.DataType, coll.RedOp
   int32_t root;           // root, or the peer of a message
   int32_t tag;            // of a message
+  int64_t limit;          // CALL: milliseconds for the whole of it; 0: the communicator's limit, negative: none
   uint64_t scale;         // PreMulSum: the factor, bits of type
   void* stream;           // NULL: the call is synchronous; else a handle of stream_create
   const void* factor;     // on a stream: where scale is to be read when the operation begins; NULL: it is known
@@ -83,6 +84,8 @@ struct hccl_core_table {
   int (*comm_register)(uint64_t id, void* p, size_t size, void** handle);
   int (*comm_deregister)(uint64_t id, void* handle);
   int (*mem_stats)(uint64_t id, int stat, uint64_t* value);
+  // Reads (get not NULL) or sets how long an operation may stand still: milliseconds, 0: for ever.
+  int (*comm_limit)(uint64_t id, int64_t set, int64_t* get);
   int (*stream_create)(void** stream);
   int (*stream_known)(void* stream); // ncclSuccess, or ncclInvalidArgument with a text
   int (*stream_destroy)(void* stream);

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"time"
 	"unsafe"
 
 	"hccl.dev/hccl/core"
@@ -183,6 +184,21 @@ func hccl_core_comm_deregister(id C.uint64_t, handle unsafe.Pointer) (res C.int)
 		return report(nil, err)
 	}
 	return report(nil, c.Deregister(uintptr(handle)))
+}
+
+//export hccl_core_comm_limit
+func hccl_core_comm_limit(id C.uint64_t, set C.int64_t, get *C.int64_t) (res C.int) {
+	growStack()
+	defer guard(&res)
+	c, err := find(id)
+	switch {
+	case err != nil:
+	case get != nil:
+		*get = C.int64_t(c.Limit().Milliseconds())
+	default:
+		c.SetLimit(time.Duration(min(int64(set), mostMillis)) * time.Millisecond)
+	}
+	return report(nil, err)
 }
 
 //export hccl_core_mem_stats

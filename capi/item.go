@@ -6,6 +6,8 @@ package main
 import "C"
 
 import (
+	"math"
+	"time"
 	"unsafe"
 
 	"hccl.dev/hccl/core"
@@ -23,6 +25,12 @@ func readCall(it *C.struct_hccl_item, n int, c *core.Call) (err error) {
 	if it.algo != nil {
 		c.Algo, c.AlgoForced = C.GoString(it.algo), it.algo_forced != 0
 	}
+	switch {
+	case it.limit > 0:
+		c.Limit = time.Duration(min(int64(it.limit), mostMillis)) * time.Millisecond
+	case it.limit < 0:
+		c.Limit = core.NoLimit
+	}
 	c.SendCounts, c.SendDispls = counts(it.scounts, n), counts(it.sdispls, n)
 	c.RecvCounts, c.RecvDispls = counts(it.rcounts, n), counts(it.rdispls, n)
 	if it.stream != nil {
@@ -31,6 +39,9 @@ func readCall(it *C.struct_hccl_item, n int, c *core.Call) (err error) {
 	}
 	return err
 }
+
+// mostMillis is the longest time that can be told in nanoseconds.
+const mostMillis = math.MaxInt64 / int64(time.Millisecond)
 
 func counts(p *C.uint64_t, n int) []uint64 {
 	if p == nil {

@@ -48,6 +48,7 @@ static struct hccl_core_table table = {
   .comm_register = hccl_core_comm_register,
   .comm_deregister = hccl_core_comm_deregister,
   .mem_stats = hccl_core_mem_stats,
+  .comm_limit = hccl_core_comm_limit,
   .stream_create = hccl_core_stream_create,
   .stream_known = hccl_core_stream_known,
   .stream_destroy = hccl_core_stream_destroy,

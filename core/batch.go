@@ -15,7 +15,9 @@ import (
 // spinning alone a thousand times that.
 type batch struct {
 	comms []*Comm
-	limit time.Duration // of this batch, 0: each communicator's own
+	limit time.Duration // of a standstill of this batch, 0: each communicator's own, NoLimit: none
+	until time.Time     // when what its calls allow themselves is over; zero: never
+	began time.Time     // when until was set
 	aside bool          // it runs beside the program's own threads, which may need all processors: it spins little
 	bell  *shm.Bell     // while it naps
 	since time.Time     // when the present standstill was first noticed; zero while things move
@@ -134,7 +136,7 @@ func (b *batch) part() {
 func (b *batch) nap() bool {
 	b.bell = shm.TakeBell()
 	b.bell.Prepare()
-	pause := napTime
+	pause := b.pause()
 	for _, c := range b.comms {
 		if c.net != nil {
 			c.net.Give()
@@ -176,7 +178,8 @@ func (b *batch) ponder() {
 	if b.since.IsZero() {
 		b.since, b.check = now, now
 	}
-	if now.Before(b.check) {
+	late := b.late(now)
+	if now.Before(b.check) && !late {
 		return
 	}
 	b.check = now.Add(graceTime)
@@ -184,7 +187,11 @@ func (b *batch) ponder() {
 		if c.turn.err != nil || c.settled() {
 			continue
 		}
-		if err := c.diagnose(now.Sub(b.since), b.limit); err != nil {
+		err := c.diagnose(now.Sub(b.since), b.limit)
+		if err == nil && late {
+			err = c.tooLate(now.Sub(b.began))
+		}
+		if err != nil {
 			c.drop(err)
 		}
 	}

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"time"
+
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/coll"
 )
@@ -26,6 +28,13 @@ type Call struct {
 	Algo                     string // algorithms that this call asks for; "": choose
 	AlgoForced               bool
 	MinChannels, MaxChannels int // 0: choose
+
+	Limit time.Duration // of the whole call, from when it begins; 0: the communicator's, NoLimit: none. See limit.go
+}
+
+// BarrierCall is a call that returns when all ranks have made it. The word is any of which nobody reads or writes the first byte.
+func BarrierCall(word device.Ptr) Call {
+	return Call{Func: coll.Barrier, Type: coll.Bool, Red: coll.Xor, Count: 1, Send: word, Recv: word}
 }
 
 // message reports whether the call is a point-to-point message, which has no number among the collectives.

@@ -36,6 +36,7 @@ type Comm struct {
 	log      log.Logger
 	crowded  bool // its ranks on this host outnumber the processors
 	settings *params.Values
+	patience atomic.Int64 // how long an operation may stand still, ns; 0: for ever. See limit.go
 	agreed   agreement
 	peers    []wire.Peer // by rank; what a split hands on
 	secret   secret      // of its ranks

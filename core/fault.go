@@ -68,7 +68,7 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 			return err
 		}
 	}
-	if waited >= compareTime && c.turn.on && c.seg != nil {
+	if (waited >= compareTime || limit == NoLimit) && c.turn.on && c.seg != nil { // who has a limit tells that it has come
 		if err := c.compare(); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 		return c.turn.held
 	}
 	if limit == 0 {
-		limit = c.settings.Timeout
+		limit = c.Limit()
 	}
 	if limit > 0 && waited >= limit {
 		return c.tooLate(waited)

@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/internal/log"
@@ -183,6 +184,7 @@ func runBatch(b *batch, comms []*Comm, items []Item) error {
 // queue puts the item's call, or the first half of its split, into its communicator's turn.
 func (it *Item) queue(b *batch) error {
 	if it.Split == nil {
+		b.bound(it.Call.Limit)
 		if log.On(log.LevelTrace, log.Call) {
 			it.Comm.trace(it.Call)
 		}
@@ -245,7 +247,9 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 			c.drop(err)
 		}
 	}
+	c.solo.bound(call.Limit)
 	err := c.solo.drive()
+	c.solo.limit, c.solo.until = 0, time.Time{}
 	c.hot.Unlock()
 	return err
 }

@@ -47,6 +47,7 @@ func (c *Comm) prepare() {
 	c.gone = newGone(c.n)
 	c.solo.comms = []*Comm{c}
 	c.crowded = c.n > shm.Processors()
+	c.patience.Store(int64(c.settings.Timeout))
 }
 
 // make meets the other ranks and connects them. A blocking caller gets the error; the communicator is gone then.
@@ -97,6 +98,7 @@ func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	if c.settings.HostID != "" {
 		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
 	}
+	p.NUMA, p.Cache = standing()
 	if c.settings.ShmDisable {
 		return p
 	}

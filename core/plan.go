@@ -80,7 +80,8 @@ type planned struct {
 
 // planned returns the plan of a call from the cache, or builds it.
 func (c *Comm) planned(call *Call, choice proto.Choice) (*planned, error) {
-	key := proto.Key{Func: call.Func, Algo: choice.Algo, N: c.n, Rank: c.rank, Channels: choice.Channels}
+	key := proto.Key{Func: c.turn.cur.op.Func, Algo: choice.Algo, N: c.n, Rank: c.rank, Channels: choice.Channels,
+		Order: c.agreed.order}
 	if call.Func.Rooted() {
 		key.Root = call.Root
 	}
@@ -113,7 +114,11 @@ func (p *planned) lend(op *proto.Op, slice uint64) {
 }
 
 func (c *Comm) protoOp(call *Call) proto.Op {
-	return proto.Op{Func: call.Func, Type: call.Type, Red: call.Red, N: c.n, Rank: c.rank, Root: call.Root, Count: call.Count,
+	f := call.Func
+	if f == coll.Barrier {
+		f = coll.AllReduce
+	}
+	return proto.Op{Func: f, Type: call.Type, Red: call.Red, N: c.n, Rank: c.rank, Root: call.Root, Count: call.Count,
 		Send: call.Send, Recv: call.Recv, Scale: call.Scale, SendCounts: call.SendCounts, SendDispls: call.SendDispls,
 		RecvCounts: call.RecvCounts, RecvDispls: call.RecvDispls}
 }

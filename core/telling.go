@@ -61,6 +61,9 @@ func (c *Comm) doing() string {
 
 // callText is a call as its header tells it.
 func callText(h *shm.Header) string {
+	if h.Func == coll.Barrier {
+		return "a barrier"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v of %d elements of %v", h.Func, h.Count, h.Type)
 	if h.Func.Reduces() {

@@ -1,5 +1,6 @@
-/* What HCCL has beyond NCCL's interface: blocks of different sizes, streams of host memory. All of it is in libnccl.so.2 and
- * comes with nccl.h; sizes and counts are 64 bits everywhere. */
+/* What HCCL has beyond NCCL's interface: blocks of different sizes, calls as data with a limit of their own,
+ * barriers, streams of host memory. All of it is
+ * in libnccl.so.2 and comes with nccl.h; sizes and counts are 64 bits everywhere, times are milliseconds. */
 #ifndef HCCL_H_
 #define HCCL_H_
 
@@ -19,6 +20,65 @@ ncclResult_t hcclReduceScatterV(const void* send, void* recv, const uint64_t* co
 ncclResult_t hcclAlltoAllV(const void* send, const uint64_t* send_counts, const uint64_t* send_displs, void* recv,
                            const uint64_t* recv_counts, const uint64_t* recv_displs, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream);
+
+/* ---- Calls as data: every operation in one form, with what the plain forms have no room for ---- */
+
+typedef enum {
+  hcclFuncAllReduce = 0,
+  hcclFuncReduce = 1,
+  hcclFuncBroadcast = 2,
+  hcclFuncAllGather = 3,
+  hcclFuncReduceScatter = 4,
+  hcclFuncAlltoAll = 5,
+  hcclFuncGather = 6,
+  hcclFuncScatter = 7,
+  hcclFuncAllGatherV = 8,
+  hcclFuncReduceScatterV = 9,
+  hcclFuncAlltoAllV = 10,
+  hcclFuncSend = 11,
+  hcclFuncRecv = 12,
+  hcclFuncBarrier = 14
+} hcclFunc_t;
+
+/* No limit, where a time is asked for. */
+#define HCCL_NO_LIMIT (-1)
+
+/* Members that the function has no use for are ignored; what is 0 is not set. The arguments mean what they mean in the plain form. */
+typedef struct hcclCall_v1 {
+  size_t size;        /* these two are set by HCCL_CALL_INITIALIZER */
+  unsigned int magic;
+  hcclFunc_t func;
+  ncclDataType_t type;
+  ncclRedOp_t op;
+  int root;           /* the root, or the peer of a message */
+  int tag;            /* of a message */
+  int64_t timeout;    /* for the whole call, from when it begins; 0: the communicator's limit, HCCL_NO_LIMIT: none */
+  const void* send;
+  void* recv;
+  uint64_t count;
+  const uint64_t *sendCounts, *sendDispls; /* hcclFuncAlltoAllV */
+  const uint64_t *recvCounts, *recvDispls; /* the V forms; hcclFuncAllGatherV and hcclFuncReduceScatterV have only these */
+  const ncclCollConfig_t* config;          /* of collectives with one count */
+} hcclCall_t;
+
+#define HCCL_CALL_MAGIC 0x48434331u
+#define HCCL_CALL_INITIALIZER \
+  { \
+    sizeof(hcclCall_t), HCCL_CALL_MAGIC, hcclFuncAllReduce, ncclInt8, ncclSum, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL \
+  }
+
+/* Does the call as its plain form would: on NULL it returns with the result, on a stream at once, in a group at its end. */
+ncclResult_t hcclRun(const hcclCall_t* call, ncclComm_t comm, cudaStream_t stream);
+
+/* ---- Limits. What is over ends with ncclTimeout, and the text names the ranks that have not come: docs/requests.md ---- */
+
+/* How long an operation of the communicator may stand still, also one that is under way; 0 or HCCL_NO_LIMIT: for ever. Holds on
+   this rank; before the first Set it is HCCL_TIMEOUT. */
+ncclResult_t hcclCommSetTimeout(ncclComm_t comm, int64_t timeout);
+ncclResult_t hcclCommGetTimeout(ncclComm_t comm, int64_t* timeout);
+
+/* Returns when all ranks have called it; timeout as in hcclCall_t. */
+ncclResult_t hcclBarrier(int64_t timeout, ncclComm_t comm, cudaStream_t stream);
 
 /* ---- Streams of host memory. Not for CUDA's streams and events, whose handles are refused ----
 

@@ -1,10 +1,8 @@
-// The collectives with one count. A call is checked in this order: comm, stream, type, op, root, count, buffers, config; the first
-// fault is the one that is told.
-#include "coll.h"
+// The collectives with one count: what sets them apart, as data.
+#include "call.h"
 #include "check.h"
 #include "coll_config.h"
 #include "error.h"
-#include "group.h"
 #include "redop.h"
 #include "stream.h"
 
@@ -49,36 +47,20 @@ static ncclResult_t check_buffers(const struct hccl_call* a, const struct shape*
   return e == ncclSuccess && sends && receives ? check_place(a, s, rank, a->count * size, sent, received) : e;
 }
 
-static ncclResult_t fill(const struct hccl_call* a, struct hccl_comm* c, struct hccl_item* item, const void** factor) {
+ncclResult_t hccl_fill_collective(const struct hccl_call* a, struct hccl_comm* c, struct hccl_item* item, struct hccl_extra* extra) {
   const struct shape* s = &shapes[a->func];
   int nranks = atomic_load_explicit(&c->nranks, memory_order_acquire), rank = atomic_load_explicit(&c->rank, memory_order_relaxed);
   ncclResult_t e = hccl_take_stream(a->comm, a->who, a->stream, &item->stream);
   if (e == ncclSuccess) e = hccl_take_type(a->comm, a->who, a->type, &item->type);
-  if (e == ncclSuccess && s->reduces) e = hccl_redop_use(c, a->comm, a->who, a->op, item, factor);
+  if (e == ncclSuccess && s->reduces) e = hccl_redop_use(c, a->comm, a->who, a->op, item, &extra->factor);
   if (e == ncclSuccess && s->rooted) e = hccl_check_rank(a->comm, a->who, "root", a->root, nranks);
   if (e == ncclSuccess) e = check_buffers(a, s, hccl_type_size(item->type), rank, nranks);
   if (e == ncclSuccess && a->config != NULL) e = hccl_coll_config(a->config, a->comm, a->who, item);
-  item->kind = HCCL_ITEM_CALL;
-  item->func = a->func;
-  item->comm = a->comm;
-  item->id = hccl_number(c, a->comm);
-  item->send = a->send;
-  item->recv = a->recv;
-  item->count = a->count;
   item->root = s->rooted ? a->root : 0;
   return e;
 }
 
-ncclResult_t hccl_collective(const struct hccl_call* a) {
-  struct hccl_comm* c = hccl_need(a->comm, a->who);
-  if (c == NULL) return hccl_noted(ncclInvalidArgument);
-  struct hccl_item item = {0};
-  struct hccl_extra extra = {0};
-  ncclResult_t e = fill(a, c, &item, &extra.factor);
-  return hccl_noted(e == ncclSuccess ? hccl_start(&item, &extra) : e);
-}
-
-#define CALL(function, name, ...) hccl_collective(&(struct hccl_call){.func = function, .who = name, __VA_ARGS__})
+#define CALL(function, name, ...) hccl_call(&(struct hccl_call){.func = function, .who = name, __VA_ARGS__})
 #define ARGS .send = send, .recv = recv, .count = count, .type = (int)type, .comm = comm, .stream = stream
 
 HCCL_API(ncclResult_t, ncclAllReduce,

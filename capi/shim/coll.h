@@ -1,9 +1,9 @@
-// Collective operations with one count: what sets them apart, as data.
+// The functions that can be called, by the numbers that the core has for them.
 #ifndef HCCL_COLL_H
 #define HCCL_COLL_H
 #include "api.h"
 
-// The order of coll.Func in internal/coll/coll.go; a test compares the two.
+// The order of coll.Func in internal/coll/coll.go; a test compares the two. hcclFunc_t has the same numbers.
 enum hccl_func {
   HCCL_ALL_REDUCE,
   HCCL_REDUCE,
@@ -19,20 +19,6 @@ enum hccl_func {
   HCCL_SEND,
   HCCL_RECV,
   HCCL_SPLIT,
+  HCCL_BARRIER,
 };
-
-// A call as the user made it. op and root are ignored where the function has none.
-struct hccl_call {
-  enum hccl_func func;
-  const char* who;
-  const void* send;
-  void* recv;
-  size_t count;
-  int type, op, root;
-  ncclComm_t comm;
-  cudaStream_t stream;
-  const ncclCollConfig_t* config;
-};
-
-ncclResult_t hccl_collective(const struct hccl_call* call);
 #endif

@@ -20,12 +20,13 @@ const (
 	AlltoAllV
 	Send
 	Recv
-	Split // an all-gather of colours and keys by which a communicator is divided
+	Split   // an all-gather of colours and keys by which a communicator is divided
+	Barrier // an all-reduce of nothing that is looked at
 	NumFuncs
 )
 
 var funcNames = [NumFuncs]string{"all-reduce", "reduce", "broadcast", "all-gather", "reduce-scatter", "all-to-all", "gather",
-	"scatter", "all-gather-v", "reduce-scatter-v", "all-to-all-v", "send", "recv", "split"}
+	"scatter", "all-gather-v", "reduce-scatter-v", "all-to-all-v", "send", "recv", "split", "barrier"}
 
 func (f Func) String() string {
 	if f < NumFuncs {
@@ -39,7 +40,7 @@ func (f Func) Valid() bool { return f < NumFuncs }
 
 // Reduces reports whether f combines elements of several ranks.
 func (f Func) Reduces() bool {
-	return f == AllReduce || f == Reduce || f == ReduceScatter || f == ReduceScatterV
+	return f == AllReduce || f == Reduce || f == ReduceScatter || f == ReduceScatterV || f == Barrier
 }
 
 // Rooted reports whether f has a root.

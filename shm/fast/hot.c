@@ -30,13 +30,13 @@ struct hot* hccl_hot_new(uint32_t n) {
 
 void hccl_hot_free(struct hot* h) { free(h); }
 
-static int reduces(uint32_t func) { return func == FUNC_ALL_REDUCE || func == FUNC_REDUCE_SCATTER; }
+static int reduces(uint32_t func) { return func == FUNC_ALL_REDUCE || func == FUNC_REDUCE_SCATTER || func == FUNC_BARRIER; }
 
 // Whether the rank's data is one part for each rank, of count elements each.
 static int divided(uint32_t func) { return func == FUNC_REDUCE_SCATTER || func == FUNC_ALL_TO_ALL; }
 
 int hccl_hot_fits(uint32_t func, uint32_t type, uint32_t red, uint64_t count, uint32_t n) {
-  if (func != FUNC_ALL_REDUCE && (func < FUNC_ALL_GATHER || func > FUNC_ALL_TO_ALL)) return 0;
+  if (func != FUNC_ALL_REDUCE && func != FUNC_BARRIER && (func < FUNC_ALL_GATHER || func > FUNC_ALL_TO_ALL)) return 0;
   if (type >= TYPES || (reduces(func) && red >= REDS) || n > HCCL_MAX_SRC) return 0;
   uint64_t most = MAIL_BYTES / sizes[type];
   if (divided(func)) most /= n;

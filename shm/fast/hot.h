@@ -15,7 +15,7 @@ enum {
 };
 
 // The functions, of coll.Func, that go by mail.
-enum { FUNC_ALL_REDUCE = 0, FUNC_ALL_GATHER = 3, FUNC_REDUCE_SCATTER = 4, FUNC_ALL_TO_ALL = 5 };
+enum { FUNC_ALL_REDUCE = 0, FUNC_ALL_GATHER = 3, FUNC_REDUCE_SCATTER = 4, FUNC_ALL_TO_ALL = 5, FUNC_BARRIER = 14 };
 
 // The first line of a mail. Its stamp is stored last: who sees it sees the rest, and the body.
 struct mail {

@@ -191,6 +191,7 @@ func TestFits(t *testing.T) {
 		{coll.AllGather, coll.Int8, 0, 8192, 65, false},
 		{coll.ReduceScatter, coll.Float64, coll.Max, 256, 4, true},
 		{coll.ReduceScatter, coll.Float64, coll.Max, 257, 4, false},
+		{coll.Barrier, coll.Bool, coll.Xor, 1, 64, true},
 		{coll.AlltoAll, coll.Float16, 0, 1365, 3, true},
 		{coll.AlltoAll, coll.Float16, 0, 1366, 3, false},
 		{coll.Broadcast, coll.Float32, 0, 1, 2, false},

@@ -6,5 +6,8 @@ import "testing"
 func TestExtensions(t *testing.T) {
 	kind{
 		{"types and reductions", "case_bits", both, nil},
+		{"a barrier names the absent", "case_limit", both, []string{"barrier"}},
+		{"limits of calls", "case_limit", both, []string{"calls"}},
+		{"a limit changed meanwhile", "case_limit", both, []string{"change"}},
 	}.test(t)
 }

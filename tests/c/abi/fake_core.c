@@ -112,6 +112,13 @@ static int mem_stats(uint64_t id, int stat, uint64_t* value) {
   return 0;
 }
 
+static int comm_limit(uint64_t id, int64_t set, int64_t* get) {
+  (void)id;
+  if (get != NULL) *get = state.limit;
+  else state.limit = set;
+  return 0;
+}
+
 /* Streams and events: numbers from 1, of which the last that was made is alive. What is done with one is noted. */
 static int handle_new(void** out, unsigned long long mark) {
   *out = (void*)(uintptr_t)(mark << HCCL_HANDLE_SHIFT | (unsigned long long)++state.streams);
@@ -145,7 +152,7 @@ static void attach(int threads) { state.attached = threads; }
 
 static const struct hccl_core_table table = {
   HCCL_TABLE_VERSION, sizeof table, attach, fast, enqueue, simulate, finalize, destroy, abort_,
-  async_error,        mem_alloc,    mem_free,  comm_register, comm_deregister, mem_stats,
+  async_error,        mem_alloc,    mem_free,  comm_register, comm_deregister, mem_stats, comm_limit,
   stream_create, stream_known, stream_destroy, stream_synchronize, stream_query, stream_host_func, stream_wait_event,
   event_create, event_destroy, event_record, event_synchronize, event_query, event_elapsed,
 };

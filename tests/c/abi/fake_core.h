@@ -23,6 +23,7 @@ struct fake {
   uint64_t ended;     /* the number that was destroyed or aborted last */
   void* hot;          /* given with ready */
   void (*in_fast)(void); /* called within fast, if set */
+  int64_t limit;      /* of communicators, as set */
   int streams;        /* and events, that were made */
   int attached;       /* what attach was told last: threads that enter */
   int stream_call;    /* the last call on a stream or event, and on what */

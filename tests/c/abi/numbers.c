@@ -10,6 +10,7 @@ static const char* const names[] = {
   [HCCL_ALL_GATHER_V] = "all-gather-v",     [HCCL_REDUCE_SCATTER_V] = "reduce-scatter-v",
   [HCCL_ALL_TO_ALL_V] = "all-to-all-v",     [HCCL_SEND] = "send",
   [HCCL_RECV] = "recv",                     [HCCL_SPLIT] = "split",
+  [HCCL_BARRIER] = "barrier",
 };
 
 int main(void) {
