@@ -14,6 +14,8 @@
 package path
 
 import (
+	"slices"
+
 	"hccl.dev/hccl/graph/topo"
 )
 
@@ -68,7 +70,7 @@ func (p Path) before(q Path) bool {
 type Table struct {
 	Graph *topo.Graph
 	paths [][]Path        // to the end of that number (see ends), from each node
-	ends  map[int]int     // node to number
+	ends  []int           // of each node its number, -1 of those that are no ends
 	rules map[pair][]rule // what changed a pair's path, in order
 	// Groups is, for each GPU of Graph.GPUs, the number of the group that NCCL would have it in: it cuts a host where each of two
 	// GPUs has a port near by that is faster than the path between them.
@@ -79,7 +81,7 @@ type pair struct{ from, to int }
 
 // New computes all paths.
 func New(g *topo.Graph) *Table {
-	t := &Table{Graph: g, ends: map[int]int{}, rules: map[pair][]rule{}}
+	t := &Table{Graph: g, ends: slices.Repeat([]int{-1}, len(g.Nodes)), rules: map[pair][]rule{}}
 	for _, list := range [][]int{g.CPUs, g.GPUs, g.Ports} {
 		for _, n := range list {
 			t.ends[n] = len(t.paths)
@@ -95,11 +97,10 @@ func New(g *topo.Graph) *Table {
 
 // Between is the path from a node to a GPU, port or NUMA node.
 func (t *Table) Between(from, to int) Path {
-	end, ok := t.ends[to]
-	if !ok {
+	if t.ends[to] < 0 {
 		return nowhere
 	}
-	return t.paths[end][from]
+	return t.paths[t.ends[to]][from]
 }
 
 func (t *Table) at(from, to int) *Path { return &t.paths[t.ends[to]][from] }

@@ -28,19 +28,31 @@ func (t *Table) chipToPorts() {
 	}
 }
 
-// portOf is the port that a GPU uses on a channel: GPUs that share near ports take different ones.
-func (t *Table) portOf(gpu, channel int) int {
+// turns are the ports near a GPU, and how they go round over the channels: GPUs that share near ports take different ones.
+type turns struct {
+	gpu, first, perGPU int
+	ports              []int
+}
+
+func (t *Table) turnsOf(gpu int) turns {
 	near := t.near(gpu, t.Graph.Ports)
 	if len(near) == 0 {
-		return -1
+		return turns{gpu: gpu}
 	}
 	count, sharing := len(near), max(len(t.near(near[0], t.Graph.GPUs)), 1)
 	first := t.number(gpu) % sharing
 	if count&(count-1) == 0 {
 		first = mirrored(first, bits.Len(uint(count))-1)
 	}
-	perGPU := (count + sharing - 1) / sharing
-	return near[(first+channel%perGPU)%count]
+	return turns{gpu, first, (count + sharing - 1) / sharing, near}
+}
+
+// port is the one of a channel, -1 if there is none.
+func (u turns) port(channel int) int {
+	if len(u.ports) == 0 {
+		return -1
+	}
+	return u.ports[(u.first+channel%u.perGPU)%len(u.ports)]
 }
 
 // number is CUDA's number of the GPU's device.
@@ -56,11 +68,14 @@ func mirrored(n, width int) (m int) {
 
 // gpuOf is the GPU beside a port, or -1: the nearest of which the port is the own on the earliest channel.
 func (t *Table) gpuOf(port int) int {
-	near := t.near(port, t.Graph.GPUs)
+	var near []turns
+	for _, gpu := range t.near(port, t.Graph.GPUs) {
+		near = append(near, t.turnsOf(gpu))
+	}
 	for channel := range mostChannels {
-		for _, gpu := range near {
-			if t.portOf(gpu, channel) == port {
-				return gpu
+		for _, u := range near {
+			if u.port(channel) == port {
+				return u.gpu
 			}
 		}
 	}

@@ -67,7 +67,8 @@ func (c Class) known() bool {
 	return false
 }
 
-// BusNumber is a bus id as one number: its hexadecimal digits. Spellings of one place with and without leading zeros are equal.
+// BusNumber is a bus id as one number: its hexadecimal digits in a row, as NCCL takes them. Spellings of one place that differ in
+// the domain's leading zeros are equal.
 func BusNumber(id string) (uint64, error) {
 	n, err := strconv.ParseUint(strings.NewReplacer(":", "", ".", "").Replace(id), 16, 64)
 	if err != nil {
