@@ -22,7 +22,7 @@ func topoCommand() *cobra.Command {
 		Long: "Works on topologies in NCCL's XML format, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads them. With a file and no " +
 			"command it shows the machine as a tree, and the paths between its GPUs and network ports as a table.",
 	}
-	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand())
+	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand(), topoXMLCommand())
 	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand())
 	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

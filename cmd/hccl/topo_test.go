@@ -131,3 +131,16 @@ func TestTopoMatrix(t *testing.T) {
 		t.Errorf("status %d, %s", status, text)
 	}
 }
+
+// What is written has no faults left, and shows the same machine.
+func TestTopoXML(t *testing.T) {
+	out, text, status := hccl(t, "topo", "xml", machines+"a100-uneven-bridge.xml")
+	file := filepath.Join(t.TempDir(), "again.xml")
+	if err := os.WriteFile(file, []byte(out), 0o666); err != nil || status != 0 || !strings.Contains(text, "1 fault") {
+		t.Fatalf("%v, status %d, %s", err, status, text)
+	}
+	before, _, _ := hccl(t, "topo", machines+"a100-uneven-bridge.xml")
+	if after, text, status := hccl(t, "topo", file); status != 0 || text != "" || after != before {
+		t.Errorf("status %d, %s, %s", status, text, after)
+	}
+}
