@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hccl.dev/hccl/graph"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/proto"
@@ -16,6 +17,8 @@ import (
 type agreement struct {
 	setting proto.Setting
 	share   bool // ranks of one host share memory: no rank forbids it, and none has failed to
+	places  []graph.Place
+	order   *proto.Order // of ranks around a ring; nil: by number
 }
 
 // shared lists the settings that ranks must agree on, as texts, and the level of the log, which says who can warn.
@@ -61,7 +64,7 @@ func agree(me int, peers []wire.Peer) (agreement, error) {
 	}
 	// Rank 0 has checked its list by the same parser; another version of the library would have been refused.
 	a.setting.Algos, _ = proto.ParseAlgos(value(peers[0].Settings, "NCCL_ALGO"))
-	return a, nil
+	return a, a.arrange(peers)
 }
 
 // warnOfDifferences has one rank warn, the first whose log takes warnings: all know all settings, and one line is enough. The

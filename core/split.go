@@ -150,6 +150,9 @@ func (s *SplitSpec) connect(parent *Comm) error {
 		p.SegmentKey, p.Door = m.segment, m.door
 		c.peers = append(c.peers, p)
 	}
+	if err := c.agreed.arrange(c.peers); err != nil {
+		return err
+	}
 	return s.connectChild()
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Version is the version of all layouts of this package. Ranks of different versions do not talk.
-const Version = 1
+const Version = 2
 
 // Setting is one value that ranks must agree on.
 type Setting struct{ Name, Value string }
@@ -25,6 +25,8 @@ type Peer struct {
 	BootID     string
 	NetNS      uint64 // inode of the network namespace
 	PIDNS      uint64
+	NUMA       int32    // node that the rank's thread is bound to at init, -1: none or not known
+	Cache      int32    // the last-level cache likewise, by its first processor
 	Exchange   [16]byte // name of the process's abstract socket; equal for ranks of one process
 	ArenaKey   [16]byte
 	SegmentKey [16]byte
@@ -50,6 +52,8 @@ func (p *Peer) Append(b []byte) []byte {
 	b = appendText(b, p.BootID)
 	b = binary.LittleEndian.AppendUint64(b, p.NetNS)
 	b = binary.LittleEndian.AppendUint64(b, p.PIDNS)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.NUMA))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Cache))
 	b = append(b, p.Exchange[:]...)
 	b = append(b, p.ArenaKey[:]...)
 	b = append(b, p.SegmentKey[:]...)
@@ -72,7 +76,8 @@ func (p *Peer) Decode(b []byte) error {
 	if v := r.u16(); r.err == nil && v != Version {
 		return fmt.Errorf("wire version %d, ours is %d", v, Version)
 	}
-	*p = Peer{Library: r.text(), PID: int32(r.u32()), Started: r.u64(), BootID: r.text(), NetNS: r.u64(), PIDNS: r.u64()}
+	*p = Peer{Library: r.text(), PID: int32(r.u32()), Started: r.u64(), BootID: r.text(), NetNS: r.u64(), PIDNS: r.u64(),
+		NUMA: int32(r.u32()), Cache: int32(r.u32())}
 	copy(p.Exchange[:], r.take(16))
 	copy(p.ArenaKey[:], r.take(16))
 	copy(p.SegmentKey[:], r.take(16))
