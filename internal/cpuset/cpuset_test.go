@@ -31,7 +31,8 @@ func TestForms(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, list := range []string{"a", "-1", "3-2", "0-", ",", "0,,1", "16384", "0-99999999999999999999", "0x3", "1:1/2", "0-7:3/2", "0-7:0/2", "+1"} {
+	for _, list := range []string{"a", "-1", "3-2", "0-", ",", "0,,1", "16384", "0-99999999999999999999", "0x3", "1:1/2", "0-7:3/2",
+		"0-7:0/2", "+1"} {
 		if s, err := cpuset.Parse(list); err == nil || !s.Empty() {
 			t.Errorf("list %q is taken for %q", list, s.String())
 		}
