@@ -30,6 +30,16 @@ func (a *arborescence) solve(c square, root int) []int {
 	return a.parent
 }
 
+// cost is what the cheapest tree costs.
+func (a *arborescence) cost(c square, root int) (sum float64) {
+	for v, u := range a.solve(c, root) {
+		if u >= 0 {
+			sum += c.at(u, v)
+		}
+	}
+	return sum
+}
+
 func (a *arborescence) at(depth int) *level {
 	for len(a.levels) <= depth {
 		a.levels = append(a.levels, level{})

@@ -24,7 +24,8 @@ const unit = 1e-6
 //	capacity that leaves S / GPUs in S      for all S that do not hold all GPUs
 //
 // and by Edmonds' theorem this is reached if every node can pass on as much as it can take in (L. Zhao and others, "ForestColl:
-// throughput-optimal collective communications on heterogeneous network fabrics", 2024). Turned round (Network.Reversed) it is the bound for a reduce-scatter.
+// throughput-optimal collective communications on heterogeneous network fabrics", 2024). Turned round (Network.Reversed) it is
+// the bound for a reduce-scatter.
 //
 // The tightest S is found by Newton's method: for the best x so far a minimum cut tells whether some S allows less. The GPU
 // outside S may be assumed on host 0, and then the others of the hosts count as one of that many times the capacity: they are alike,

@@ -61,20 +61,17 @@ func (g *guide) ports(found []column) ([]column, float64) {
 	return found, least
 }
 
-// slowly is ports for hosts on which an exact tour takes milliseconds: it is found only for ports by which a ring might cost less than
-// the cheapest that the quick way finds.
+// slowly is ports for hosts on which an exact tour takes milliseconds: it begins with what the quick way finds.
 func (g *guide) slowly(found []column, exact bool) ([]column, float64) {
 	found, least := g.quickly(found)
 	if !exact {
 		return found, 0
 	}
 	for p := range g.w.nets {
-		if g.doors(p); g.atLeast() >= least {
-			continue
+		g.doors(p)
+		if tour, cost := g.exact.exact(g.s, least); tour != nil {
+			found, least = g.keep(found, tour, p), cost
 		}
-		var cost float64
-		found, cost = g.tour(found, p, true)
-		least = min(least, cost)
 	}
 	return found, least
 }
@@ -94,39 +91,32 @@ func (g *guide) quickly(found []column) ([]column, float64) {
 	return found, least
 }
 
-// atLeast is less than any tour costs: every point is entered, and every point is left.
-func (g *guide) atLeast() float64 {
-	in, out := 0.0, 0.0
-	for a := range g.s.n {
-		i, o := math.Inf(1), math.Inf(1)
-		for b := range g.s.n {
-			if a != b {
-				i, o = min(i, g.s.at(b, a)), min(o, g.s.at(a, b))
-			}
-		}
-		in, out = in+i, out+o
-	}
-	return max(in, out)
-}
-
 // tour adds the cheapest ring by a port (-1: by none; nets: by any), and returns what it costs or, where that is not proven, 0.
 func (g *guide) tour(found []column, port int, exact bool) ([]column, float64) {
 	if port >= 0 {
 		g.doors(port)
 	}
-	if exact {
-		tour, cost := g.exact.exact(g.s)
+	if exact && g.s.n <= fewExact {
+		tour, cost := g.exact.exact(g.s, far)
 		return g.keep(found, tour, port), cost
 	}
-	starts := g.s.n
+	starts, least := g.s.n, math.Inf(1)
 	if starts > mostExact {
 		starts = 2
 	}
 	for range starts {
 		g.turn++
-		found = g.keep(found, g.quick.from(g.s, g.turn%g.s.n), port)
+		tour := g.quick.from(g.s, g.turn%g.s.n)
+		least = min(least, g.s.cost(tour))
+		found = g.keep(found, tour, port)
 	}
-	return found, 0
+	if !exact {
+		return found, 0
+	}
+	if tour, cost := g.exact.exact(g.s, least); tour != nil {
+		found, least = g.keep(found, tour, port), cost
+	}
+	return found, least
 }
 
 // doors makes the port the last point: what it costs from it into each GPU, and from each GPU to it.

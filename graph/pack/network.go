@@ -33,6 +33,9 @@ type Use struct {
 	Factor float64
 }
 
+// mostCap is more than any link has, GB/s: what is wider never limits.
+const mostCap = 1e6
+
 // Network is one host. Devices are numbered with the GPUs first, then the network ports.
 type Network struct {
 	Nodes int
@@ -48,9 +51,9 @@ type Network struct {
 // Check says what is wrong with a network, so that the algorithms need not ask.
 func (n *Network) Check() error {
 	for k, l := range n.Links {
-		if l.From < 0 || l.From >= n.Nodes || l.To < 0 || l.To >= n.Nodes || !(l.Cap > 0) || l.Cap > 1e6 {
-			return fmt.Errorf("link %d from node %d to node %d with %g GB/s: want nodes below %d and more than 0, at most 1e6 GB/s",
-				k, l.From, l.To, l.Cap, n.Nodes)
+		if l.From < 0 || l.From >= n.Nodes || l.To < 0 || l.To >= n.Nodes || !(l.Cap > 0) || l.Cap > mostCap {
+			return fmt.Errorf("link %d from node %d to node %d with %g GB/s: want nodes below %d and more than 0, at most %g GB/s",
+				k, l.From, l.To, l.Cap, n.Nodes, float64(mostCap))
 		}
 	}
 	seen := make([]bool, n.Nodes)

@@ -242,7 +242,7 @@ func TestQuickToursAreNearTheExact(t *testing.T) {
 		for k := range s.c {
 			s.c[k] = 1 + r.Float64()
 		}
-		tour, cost := exact.exact(s)
+		tour, cost := exact.exact(s, far)
 		near(t, fmt.Sprint("cost of ", tour), s.cost(tour), cost)
 		if q := s.cost(quick.from(s, 0)); n > 1 && (q < cost-1e-9 || q > 1.5*cost) {
 			t.Errorf("%d points: %g quickly, %g exactly", n, q, cost)
