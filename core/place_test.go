@@ -54,7 +54,8 @@ func TestArrange(t *testing.T) {
 	}
 	var a agreement
 	// Dealt out to two hosts in turn, one of which has two namespaces.
-	if err := a.arrange([]wire.Peer{peer("x", 1, 0, 0), peer("y", 1, 0, 0), peer("x", 1, 1, 4), peer("y", 2, 0, 0), peer("x", 1, 0, 0)}); err != nil {
+	err := a.arrange([]wire.Peer{peer("x", 1, 0, 0), peer("y", 1, 0, 0), peer("x", 1, 1, 4), peer("y", 2, 0, 0), peer("x", 1, 0, 0)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if a.setting.Hosts != 3 || a.order == nil || !slices.Equal(graph.Order(a.places), []int{0, 4, 2, 1, 3}) {

@@ -37,8 +37,8 @@ type fabricFlags struct {
 
 func topoFabricCommand() *cobra.Command {
 	var o fabricFlags
-	cmd := &cobra.Command{Use: "fabric NETWORK", Short: "shows the network above the hosts: routes, and how flows share links", Long: fabricHelp,
-		Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "fabric NETWORK", Short: "shows the network above the hosts: routes, and how flows share links",
+		Long: fabricHelp, Args: cobra.ExactArgs(1)}
 	f := cmd.Flags()
 	f.Float64Var(&o.gbps, "gbps", 25, "`GB/s` of a generated network's links, each way")
 	f.IntVarP(&o.k, "ways", "k", 8, "how many `ways` between two hosts are looked at")
