@@ -121,3 +121,16 @@ func TestNVLinkSpeeds(t *testing.T) {
 		}
 	}
 }
+
+// The text's beginning decides; what NCCL does not know counts as 8 GT/s, and an absent width as 16 lanes.
+func TestPCISpeeds(t *testing.T) {
+	for text, want := range map[string]float64{"2.5 GT/s": 3, "5 GT/s": 6, "8.0 GT/s PCIe": 12, "16 GT/s": 24, "32 GT/s PCIe/s": 48,
+		"64.0 GT/s PCIe": 96, "": 12, "Unknown": 12, "32.0 GT/s": 12} {
+		if got := (&topo.Device{Speed: text}).Bandwidth(); got != want {
+			t.Errorf("%q: %g, want %g", text, got, want)
+		}
+	}
+	if got := (&topo.Device{Speed: "16 GT/s", Width: 4}).Bandwidth(); got != 6 {
+		t.Errorf("4 lanes: %g, want 6", got)
+	}
+}

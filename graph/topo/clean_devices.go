@@ -65,7 +65,7 @@ var widths = []int{0, 1, 2, 4, 8, 12, 16, 32}
 func (c *cleaner) speed(d *Device) {
 	if _, known := laneUnits(d.Speed); !known && d.Speed != "" {
 		c.Fault(d.Line, fmt.Sprintf("pci %s has link_speed %q, which begins with no known speed; it counts as 8 GT/s", d.BusID, d.Speed),
-			"write 2.5, 5, 8, 16, 32 or 64 GT/s, as \"16.0 GT/s PCIe\"")
+			"write it as the kernel does: \"2.5 GT/s PCIe\", 5.0, 8.0, 16.0, 32.0 or 64.0")
 	}
 	if !slices.Contains(widths, d.Width) {
 		c.Fault(d.Line, fmt.Sprintf("pci %s has a link of %d lanes, which PCI does not know; it counts as written", d.BusID, d.Width),

@@ -13,13 +13,14 @@ const (
 	portDefault = 10000  // Mb/s, where the speed is not known
 )
 
-// pciLane is the speed of a lane by the beginning of its text, in units of 12.5 MB/s: the kernel has spelled it in several ways.
+// pciLane is the speed of a lane by the beginning of its text, in units of 12.5 MB/s: the kernel has spelled it in two ways. The list
+// is NCCL's, and what it lacks ("64 GT/s", "32.0 GT/s" alone) counts as 8 GT/s there and here, but is a fault here.
 var pciLane = []struct {
 	text  string
 	units int
 }{
-	{"2.5 GT/s", 15}, {"5 GT/s", 30}, {"5.0 GT/s", 30}, {"8 GT/s", 60}, {"8.0 GT/s", 60}, {"16 GT/s", 120}, {"16.0 GT/s", 120},
-	{"32 GT/s", 240}, {"32.0 GT/s", 240}, {"64 GT/s", 480}, {"64.0 GT/s", 480},
+	{"2.5 GT/s", 15}, {"5 GT/s", 30}, {"8 GT/s", 60}, {"16 GT/s", 120}, {"32 GT/s", 240},
+	{"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480},
 }
 
 func laneUnits(speed string) (units int, known bool) {
