@@ -2,6 +2,7 @@ package sysfs
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,14 +10,11 @@ import (
 // link is the speed of a lane and the number of lanes between a device and what is above it: what both ends can do. Lanes that do
 // not work are not counted; a speed below the best one is how an idle link saves power.
 func (r *reader) link(chain []string) (speed string, width int) {
-	id := chain[len(chain)-1]
-	ends := chain[max(0, len(chain)-2):]
-	for _, end := range ends {
+	id, best := chain[len(chain)-1], 0.0
+	for _, end := range chain[max(0, len(chain)-2):] {
 		text, _ := r.text(r.paths[end] + "/max_link_speed")
-		if s, ok := gigatransfers(text); ok {
-			if known, _ := gigatransfers(speed); speed == "" || s < known {
-				speed = text
-			}
+		if s, ok := gigatransfers(text); ok && (best == 0 || s < best) {
+			speed, best = fmt.Sprintf("%.1f GT/s PCIe", s), s
 		}
 		if w, ok := lanes(r.number(r.paths[end] + "/max_link_width")); ok && (width == 0 || w < width) {
 			width = w
@@ -29,15 +27,20 @@ func (r *reader) link(chain []string) (speed string, width int) {
 	return speed, width
 }
 
+// generations are the speeds of PCI, as the kernel has spelled them.
+var generations = map[string]float64{"2.5": 2.5, "5": 5, "5.0": 5, "8": 8, "8.0": 8, "16": 16, "16.0": 16, "32": 32, "32.0": 32, "64": 64, "64.0": 64}
+
 // gigatransfers reads a PCI speed such as "16.0 GT/s PCIe". What is not known has other texts.
 func gigatransfers(text string) (float64, bool) {
 	number, _, ok := strings.Cut(text, " GT/s")
-	n, err := strconv.ParseFloat(number, 64)
-	return n, ok && err == nil && n > 0 && n < 1000
+	n, known := generations[number]
+	return n, ok && known
 }
 
-// lanes keeps what can be a number of lanes: devices without a link say 0, and virtual ones 255.
-func lanes(n int, ok bool) (int, bool) { return n, ok && n > 0 && n <= 32 }
+// lanes keeps what is a number of lanes: devices without a link say 0, and virtual ones 255.
+func lanes(n int, ok bool) (int, bool) {
+	return n, ok && slices.Contains([]int{1, 2, 4, 8, 12, 16, 32}, n)
+}
 
 const (
 	usual    = 10_000    // Mb/s that a port counts as whose speed is not told
