@@ -17,7 +17,7 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
-	if color < NoColor || color > math.MaxInt32 || key < math.MinInt32 || key > math.MaxInt32 {
+	if color < math.MinInt32 || color > math.MaxInt32 || key < math.MinInt32 || key > math.MaxInt32 {
 		return nil, argumentf("Split: color %d and key %d: a color is NoColor or 0 to %d, a key has 32 bits", color, key, math.MaxInt32)
 	}
 	spec := &core.SplitSpec{ID: numbers.Add(1), Handle: core.Bare{}, Color: int32(color), Key: int32(key), Blocking: true}

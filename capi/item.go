@@ -66,7 +66,7 @@ func readSplit(it *C.struct_hccl_item) *core.SplitSpec {
 	if it.comm != nil {
 		s.Handle = handle{it.comm}
 	} else {
-		s.Color = core.NoColor
+		s.Color = min(s.Color, core.NoColor)
 	}
 	return s
 }

@@ -17,12 +17,12 @@ import (
 // ranks of each colour connect, with nothing of the bootstrap but what the parent knows of them.
 type SplitSpec struct {
 	ID         uint64 // the child's number in this process
-	Handle     Handle // nil where Color is NoColor
-	Color, Key int32
+	Handle     Handle // nil where Color is negative
+	Color, Key int32  // a colour that cannot be is exchanged too, so that all ranks are refused
 	Blocking   bool
 	Name       string
 
-	child  *Comm       // nil where Color is NoColor
+	child  *Comm       // nil where Color is negative
 	secret secret      // of the child
 	inbox  *boot.Inbox // for its connections
 	mine   []byte
@@ -43,7 +43,7 @@ func (s *SplitSpec) exchange(parent *Comm) (*Call, error) {
 	binary.LittleEndian.PutUint32(s.mine[4:], uint32(s.Key))
 	key := newKey()
 	copy(s.mine[8:], key[:])
-	if parent.n > 1 && s.Color != NoColor {
+	if parent.n > 1 && s.Color >= 0 {
 		svc, err := boot.Default()
 		if err != nil {
 			return nil, err
@@ -91,7 +91,9 @@ func finishSplits(items []Item) {
 	for i := range items {
 		it := &items[i]
 		switch {
-		case it.Split == nil || it.Split.Color == NoColor:
+		case it.Split == nil:
+		case it.Err == nil && it.refuses():
+		case it.Split.Color < 0:
 		case it.Err == nil:
 			wg.Go(func() { it.Err = it.Split.makeChild(it.Comm) })
 		default:
@@ -101,11 +103,27 @@ func finishSplits(items []Item) {
 	wg.Wait()
 }
 
+// refuses reports whether a rank gave a colour that cannot be: then no rank gets a communicator, and all have the same error.
+func (it *Item) refuses() bool {
+	s := it.Split
+	for r := range it.Comm.n {
+		if color := int32(binary.LittleEndian.Uint32(s.all[r*splitBytes:])); color < NoColor {
+			it.Err = failf(InvalidArgument, "rank %d split %s with colour %d, which is negative and not NCCL_SPLIT_NOCOLOR (-1); no rank gets a "+
+				"communicator", r, it.Comm.label(), color)
+			if s.child != nil {
+				s.abandon(it.Err)
+			}
+			return true
+		}
+	}
+	return false
+}
+
 // announceSplits registers the children to be made, so that they can be asked for their state, or aborted, from now on.
 func announceSplits(items []Item, awaited bool) {
 	for i := range items {
 		s, parent := items[i].Split, items[i].Comm
-		if s == nil || s.Color == NoColor {
+		if s == nil || s.Color < 0 {
 			continue
 		}
 		s.child = &Comm{id: s.ID, handle: s.Handle, device: parent.device, blocking: s.Blocking, awaited: awaited, name: s.Name,

@@ -107,8 +107,6 @@ static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* child
   if (parent == NULL) return ncclInvalidArgument;
   if (child == NULL) return hccl_fail(comm, ncclInvalidArgument, "%s: child is NULL", who);
   *child = NULL;
-  if (color < 0 && color != NCCL_SPLIT_NOCOLOR)
-    return hccl_fail(comm, ncclInvalidArgument, "%s: colour %d is negative and not NCCL_SPLIT_NOCOLOR", who, color);
   struct hccl_settings s;
   hccl_config_of(parent, &s);
   ncclResult_t e = config != NULL ? hccl_config_read(config, comm, who, &s) : ncclSuccess;
@@ -118,7 +116,7 @@ static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* child
                            .device = parent->device};
   struct hccl_extra extra = {.out = child};
   take_settings(&s, &item);
-  if (color == NCCL_SPLIT_NOCOLOR) item.new_id = hccl_new_number();
+  if (color < 0) item.new_id = hccl_new_number(); // also one that cannot be: the core tells the other ranks, who wait for this one
   else if (take_handle(&s, &item, &extra, who) == NULL) return ncclSystemError;
   return hccl_start(&item, &extra);
 }

@@ -94,9 +94,13 @@ static void split_body(void) {
     split_checked(c, color, keys[k], 6, me == 2 || k == 1);
     split_checked(c, odd, keys[k], 6, 0);
   }
-  NOTE("split with colour -5");
-  WANT(ncclInvalidArgument, c, ncclCommSplit(c, -5, 0, &bad, NULL));
-  SAYS(c, "-5");
+  for (int wrong = 0; wrong < 6; wrong += 4) { /* of all ranks only one; rank 4 would have got a communicator, rank 3 none */
+    NOTE("split with colour -5 on rank %d", wrong);
+    WANT(ncclInvalidArgument, c, ncclCommSplit(c, me == wrong ? -5 : me == 3 ? none : 0, 0, &bad, NULL));
+    SAYS(c, "-5");
+    SAYS(c, wrong == 0 ? "rank 0" : "rank 4");
+    CHECK(bad == NULL, "a communicator from a split that was refused");
+  }
   NOTE("split of a split");
   MUST(c, ncclCommSplit(c, me % 2, me, &half, NULL));
   MUST(half, ncclCommSplit(half, me / 2 == 0, -me, &quarter, NULL));
