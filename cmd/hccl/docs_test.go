@@ -19,6 +19,8 @@ func TestDocsHaveAllFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, is, ok := strings.Cut(string(b), mark)
+	is, foot, _ := strings.Cut(is, "\n---\n") // which leads to other pages
+	foot = "\n---\n" + foot
 	if !ok {
 		t.Fatalf("%s has no line that ends with %q", path, mark)
 	}
@@ -34,7 +36,7 @@ func TestDocsHaveAllFlags(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+mark+want.String()), 0o666); err != nil {
+		if err := os.WriteFile(path, []byte(before+mark+want.String()+foot), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	} else if is != want.String() {

@@ -49,6 +49,13 @@ They are accepted: setting one is no mistake and is not reported as one, except 
 |---|---|---|
 `
 
+// manualFoot leads to the pages before and behind; a test of all pages holds it to their order.
+const manualFoot = `
+---
+
+Before: [What the numbers are](numerics.md) · [All pages](README.md) · Next: [Streams of host memory](streams.md)
+`
+
 // Manual is the list of settings for users.
 func Manual() string {
 	var b strings.Builder
@@ -77,5 +84,6 @@ func Manual() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(names, " "), g.effect, g.why)
 	}
+	b.WriteString(manualFoot)
 	return b.String()
 }
