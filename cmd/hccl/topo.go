@@ -16,7 +16,8 @@ import (
 
 // topoCommand looks at machines as data: it needs no library and no GPU.
 func topoCommand() *cobra.Command {
-	var file string
+	var file, svg string
+	var hosts int
 	cmd := &cobra.Command{
 		Use: "topo [FILE]", Short: "shows, checks and searches topologies", Args: cobra.ArbitraryArgs,
 		Long: "Works on topologies in NCCL's XML format, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads them. With a file and no " +
@@ -25,6 +26,8 @@ func topoCommand() *cobra.Command {
 	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand(), topoXMLCommand())
 	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand())
 	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
+	cmd.Flags().StringVar(&svg, "svg", "", "draw the machine and the rings found for it into a `FILE` instead")
+	cmd.Flags().IntVarP(&hosts, "hosts", "n", 1, "`NUMBER` of such machines that the rings of --svg join")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 && file == "" {
 			return cmd.Help()
@@ -45,6 +48,12 @@ func topoCommand() *cobra.Command {
 			return err
 		}
 		warn(cmd.ErrOrStderr(), name, report)
+		if hosts < 1 {
+			return fmt.Errorf("--hosts is %d: want 1 or more", hosts)
+		}
+		if svg != "" {
+			return drawMachine(svg, m, hosts)
+		}
 		return showMachine(cmd.OutOrStdout(), m)
 	}
 	return cmd

@@ -144,3 +144,18 @@ func TestTopoXML(t *testing.T) {
 		t.Errorf("status %d, %s, %s", status, text, after)
 	}
 }
+
+func TestTopoDraws(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.svg")
+	if out, text, status := hccl(t, "topo", machines+"amd-nvlink-pairs.xml", "--svg", file); status != 0 || out != "" {
+		t.Fatalf("status %d, %s %s", status, out, text)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(b), "<svg ") || strings.Count(string(b), "<title>channel ") < 8 {
+		t.Errorf("%v: not two rings over four GPUs: %.300s", err, b)
+	}
+	_, text, status := hccl(t, "topo", machines+"gb10.xml", "--svg", filepath.Join(file, "b.svg"))
+	if status != 1 || !strings.Contains(text, "--svg: ") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
