@@ -36,6 +36,7 @@ const (
 	maxSpinners  = 12 // threads that may spin in Go at once; further ones sleep at once, so that those with work find a processor
 	spins        = 3000
 	crowdedSpins = 20
+	asideSpins   = 1000 // of a thread beside the program's own: it waits for a peer that moves data now, but for no other
 	yields       = 300
 	napTime      = 20 * time.Millisecond
 	graceTime    = 50 * time.Millisecond  // for what a rank gave before it went
@@ -53,8 +54,14 @@ func (b *batch) drive() error {
 		patience, yielding = 1, 0
 	}
 	defer spinners.Add(-1)
+	if b.aside {
+		patience = min(patience, asideSpins)
+		if processorsTaken() {
+			yielding = 0
+		}
+	}
 	for _, c := range b.comms {
-		if c.crowded || b.aside {
+		if c.crowded {
 			patience = min(patience, crowdedSpins)
 		}
 		if c.net != nil {
@@ -73,7 +80,11 @@ func (b *batch) drive() error {
 			idle++
 		case idle < patience+yielding:
 			idle++
-			giveWay()
+			if !b.aside {
+				giveWay()
+			} else if !giveWayAside() {
+				yielding = 0
+			}
 		case b.nap():
 			idle = patience
 		}

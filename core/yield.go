@@ -3,6 +3,7 @@ package core
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,34 @@ func giveWay() {
 		runtime.Gosched()
 	}
 	shm.Yield()
+}
+
+const (
+	turnTime = 600 * time.Microsecond // a yield that takes longer has let another program's thread have its turn
+	keepTime = 20 * time.Millisecond  // for which that is taken to go on
+)
+
+// taken is until when the processors are taken by threads that compute, in nanoseconds since clock.
+var (
+	taken atomic.Int64
+	clock = time.Now()
+)
+
+func processorsTaken() bool { return taken.Load() > int64(time.Since(clock)) }
+
+// giveWayAside is giveWay for what runs beside the program's own threads, and reports whether it may yield again. On a processor that
+// nobody else wants a yield is over at once, and quicker than sleep. Where a thread computes it is not: the kernel takes it that the
+// whole turn was given away, so that the work would get hardly any of the processor until the computation is over. One that sleeps
+// until a peer rings gets its share.
+func giveWayAside() bool {
+	from := time.Since(clock)
+	giveWay()
+	now := time.Since(clock)
+	if now-from < turnTime {
+		return true
+	}
+	taken.Store(int64(now + keepTime))
+	return false
 }
 
 const (
