@@ -17,6 +17,13 @@ struct ncclComm; // never defined: a handle is a number with a generation (shim/
 
 enum hccl_item_kind { HCCL_ITEM_CALL, HCCL_ITEM_INIT, HCCL_ITEM_SPLIT };
 
+enum { HCCL_ANY = -1 };
+
+struct hccl_status { // hcclStatus_t, core.Status
+  int32_t source, tag;
+  uint64_t bytes;
+};
+
 // One thing to do. A group collects items; a call outside a group is one item. Arguments have been checked by the shim.
 struct hccl_item {
   uint32_t kind;          // enum hccl_item_kind
@@ -28,8 +35,10 @@ struct hccl_item {
   void* recv;
   uint64_t count;         // elements, as the call counts them
   int32_t type, red;      // coll.DataType, coll.RedOp
-  int32_t root;           // root, or the peer of a message
-  int32_t tag;            // of a message
+  int32_t root;           // root, or the peer of a message; HCCL_ANY: a receive from any rank
+  int32_t tag;            // of a message; HCCL_ANY: a receive of any
+  int32_t up_to;          // a receive takes fewer elements than count, too
+  struct hccl_status* status; // of a receive: filled by the core until the call ends; NULL: not wanted
   int64_t limit;          // CALL: milliseconds for the whole of it; 0: the communicator's limit, negative: none
   uint64_t scale;         // PreMulSum: the factor, bits of type
   void* stream;           // NULL: the call is synchronous; else a handle of stream_create

@@ -25,6 +25,7 @@ func readCall(it *C.struct_hccl_item, n int, c *core.Call) (err error) {
 	if it.algo != nil {
 		c.Algo, c.AlgoForced = C.GoString(it.algo), it.algo_forced != 0
 	}
+	c.UpTo, c.Status = it.up_to != 0, (*core.Status)(unsafe.Pointer(it.status))
 	switch {
 	case it.limit > 0:
 		c.Limit = time.Duration(min(int64(it.limit), mostMillis)) * time.Millisecond

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -125,7 +126,7 @@ func (b *batch) settle(c *Comm) {
 	for _, m := range c.turn.live {
 		c.msgs.release(m)
 	}
-	if e := c.turn.err; e != nil {
+	if e := cmp.Or(c.turn.err, c.turn.late); e != nil {
 		b.failed = append(b.failed, failure{c, e})
 	}
 	c.turn.clear()
@@ -200,7 +201,7 @@ func (b *batch) ponder() {
 		}
 		err := c.diagnose(now.Sub(b.since), b.limit)
 		if err == nil && late {
-			err = c.tooLate(now.Sub(b.began))
+			err = c.expire(now.Sub(b.began))
 		}
 		if err != nil {
 			c.drop(err)

@@ -15,8 +15,8 @@ type Call struct {
 	Send  device.Ptr
 	Recv  device.Ptr
 	Count uint64 // elements, as the call counts them
-	Root  int    // root, or the peer of a message
-	Tag   int32  // of a message
+	Root  int    // root, or the peer of a message; AnySource
+	Tag   int32  // of a message, not negative; a receive may take AnyTag
 	Scale uint64 // PreMulSum: the factor, bits of Type
 
 	Stream *Stream    // nil: the call returns with its result
@@ -29,7 +29,22 @@ type Call struct {
 	AlgoForced               bool
 	MinChannels, MaxChannels int // 0: choose
 
+	UpTo   bool    // a receive takes fewer elements than Count, too
+	Status *Status // of a receive: filled once a message has met it; nil: not wanted
+
 	Limit time.Duration // of the whole call, from when it begins; 0: the communicator's, NoLimit: none. See limit.go
+}
+
+// What a receive may name in place of a rank and of a tag.
+const (
+	AnySource = -1
+	AnyTag    = -1
+)
+
+// Status is what a receive has met, as the C ABI has it.
+type Status struct {
+	Source, Tag int32
+	Bytes       uint64
 }
 
 // BarrierCall is a call that returns when all ranks have made it. The word is any of which nobody reads or writes the first byte.

@@ -96,7 +96,7 @@ func (c *Comm) gap(grace bool) error {
 		if r == c.rank || how == "" {
 			continue
 		}
-		if grace && c.msgs != nil && c.msgs.waitsFor(r) {
+		if grace && c.msgs != nil && (c.msgs.waitsFor(r) || len(c.msgs.any) > 0 && c.missedByAny(r)) {
 			return c.goneError(r, how)
 		}
 		if !c.turn.on {
@@ -110,6 +110,20 @@ func (c *Comm) gap(grace bool) error {
 		}
 	}
 	return nil
+}
+
+// missedByAny reports whether a receive from any source must end because rank r is gone: not if it left in order, as long as there is
+// another that can send.
+func (c *Comm) missedByAny(r int) bool {
+	if c.seg.State(r) != shm.Left {
+		return true
+	}
+	for other := range c.n {
+		if other != c.rank && c.farewell(other) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // compare holds this rank's call against the calls of all others with the same number; the first difference is everyone's fault.

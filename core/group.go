@@ -103,11 +103,12 @@ func runCalls(items []Item) error {
 }
 
 // runKept runs the calls of a job. No call is there any more to return their errors, so each becomes that of its communicator, also
-// where the call alone was refused.
+// where the call alone was refused. A stream can tell of a receive that only ran out of time.
 func runKept(b *batch, comms []*Comm, items []Item) error {
 	err := runBatch(b, comms, items)
 	for i := range items {
-		if it := &items[i]; it.Err != nil && it.Call != nil && !it.Comm.closing.Load() {
+		it := &items[i]
+		if it.Err != nil && it.Call != nil && !it.Comm.closing.Load() && (it.Call.Stream == nil || ResultOf(it.Err) != Timeout) {
 			it.Comm.break_(it.Err)
 		}
 	}

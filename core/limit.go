@@ -31,6 +31,17 @@ func (b *batch) bound(limit time.Duration) {
 	}
 }
 
+// expire ends what has run out of its own limit. Receives that no message has met are only taken back; anything else has begun, also
+// on other ranks, and is the communicator's failure.
+func (c *Comm) expire(waited time.Duration) error {
+	e := c.tooLate(waited)
+	if c.turn.on || c.turn.next < len(c.turn.queue) || !c.msgs.withdraw(c.turn.live) {
+		return e
+	}
+	c.turn.late = e
+	return nil
+}
+
 // late reports whether the calls have taken as long as they may.
 func (b *batch) late(now time.Time) bool { return !b.until.IsZero() && !now.Before(b.until) }
 

@@ -28,7 +28,10 @@ type messages struct {
 	lines []*line // by peer, made at first use
 	ports proto.Ports
 	queue device.Queue
-	live  int // messages that are not finished
+	live  int        // messages that are not finished
+	any   []*message // receives from any source that wait
+	after int        // the peer whose message met one of them last: others come first next time
+	order uint64     // of the next receive, or of the next message that comes before its receive
 	free  []*message
 	cmd   [1]device.Cmd // of copyBytes, which would allocate it at each call
 }
@@ -64,13 +67,12 @@ func newMessages(me, n int, ports proto.Ports, queue device.Queue) *messages {
 
 // start queues a message. It is finished some advances later; the caller keeps it until then and gives it back by release.
 func (ms *messages) start(c *Call) (*message, error) {
-	l, err := ms.line(c.Root)
+	if c.Root == AnySource {
+		return ms.startAny(c)
+	}
+	l, err := ms.open(c.Root)
 	if err != nil {
 		return nil, err
-	}
-	if l.out != nil { // also where this rank only receives: it answers announcements
-		l.out.Begin(messageTag)
-		l.in.Begin(messageTag)
 	}
 	m := ms.take()
 	m.call = *c
@@ -81,14 +83,55 @@ func (ms *messages) start(c *Call) (*message, error) {
 		l.sends = append(l.sends, m)
 		return m, nil
 	}
-	if a, ok := l.inbox.post(m); ok {
-		if err := disagrees(&a.frame, m, l.peer, ms.me); err != nil {
+	l.inbox.posted, err = ms.post(m, l.inbox.posted)
+	return m, err
+}
+
+// startAny starts a receive from any source: all peers are listened to from here on.
+func (ms *messages) startAny(c *Call) (m *message, err error) {
+	for peer := range ms.lines {
+		if _, err := ms.open(peer); err != nil {
 			return nil, err
 		}
+	}
+	m = ms.take()
+	m.call = *c
+	ms.live++
+	ms.any, err = ms.post(m, ms.any)
+	return m, err
+}
+
+// open makes the line to a peer ready.
+func (ms *messages) open(peer int) (*line, error) {
+	l, err := ms.line(peer)
+	if err == nil && l.out != nil { // also where this rank only receives: it answers announcements
+		l.out.Begin(messageTag)
+		l.in.Begin(messageTag)
+	}
+	return l, err
+}
+
+// post gives a receive the message that came before it, or puts it into the list of those that wait.
+func (ms *messages) post(m *message, list []*message) ([]*message, error) {
+	m.order = ms.order
+	ms.order++
+	l, a := ms.claim(m)
+	if l == nil {
+		return append(list, m), nil
+	}
+	err := ms.accept(l, m, &a.frame)
+	if err == nil {
 		err = ms.matched(l, m, &a.frame, device.BytesPtr(a.payload))
 		runtime.KeepAlive(a.payload)
 	}
-	return m, err
+	return list, err
+}
+
+// keep puts a message aside that came before its receive.
+func (ms *messages) keep(l *line, a arrival) {
+	a.order = ms.order
+	ms.order++
+	l.inbox.early = append(l.inbox.early, a)
 }
 
 func (ms *messages) take() *message {
@@ -123,8 +166,9 @@ func (ms *messages) line(peer int) (*line, error) {
 
 // advance does what can be done now for all peers.
 func (ms *messages) advance() (moved bool, err error) {
-	for _, l := range ms.lines {
-		if l == nil || !l.busy() {
+	for k := range ms.lines {
+		l := ms.lines[ms.fairly(k)]
+		if l == nil || !l.busy() && len(ms.any) == 0 {
 			continue
 		}
 		mv, err := ms.advanceLine(l)
@@ -134,6 +178,14 @@ func (ms *messages) advance() (moved bool, err error) {
 		moved = moved || mv
 	}
 	return moved, nil
+}
+
+// fairly is the kth peer to be looked at: receives from any source take from one after the other.
+func (ms *messages) fairly(k int) int {
+	if len(ms.any) == 0 {
+		return k
+	}
+	return (ms.after + 1 + k) % len(ms.lines)
 }
 
 func (l *line) busy() bool {
@@ -199,7 +251,7 @@ func drop(list []*message, i int) []*message {
 func (ms *messages) advanceSelf(l *line) (moved bool, err error) {
 	for i := 0; i < len(l.sends); {
 		s := l.sends[i]
-		r := l.inbox.match(s.call.Tag)
+		r := ms.match(l, s.call.Tag)
 		if r == nil && (i > 0 || s.bytes() > eagerBytes) {
 			i++
 			continue
@@ -218,11 +270,11 @@ func (ms *messages) deliverSelf(l *line, s, r *message) error {
 	f := wire.Frame{Kind: wire.Eager, Tag: s.call.Tag, Count: s.call.Count, Type: uint8(s.call.Type), Bytes: s.bytes()}
 	if r == nil {
 		a := arrival{frame: f, payload: make([]byte, s.bytes())}
-		l.inbox.early = append(l.inbox.early, a)
+		ms.keep(l, a)
 		_, err := ms.copyBytes(device.BytesPtr(a.payload), s.call.Send, s.bytes())
 		return err
 	}
-	if err := disagrees(&f, r, ms.me, ms.me); err != nil {
+	if err := ms.accept(l, r, &f); err != nil {
 		return err
 	}
 	_, err := ms.copyBytes(r.call.Recv, s.call.Send, s.bytes())

@@ -81,7 +81,7 @@ func (l *line) cleared(id uint64) error {
 
 // arrived matches a new message with its receive, or keeps it.
 func (ms *messages) arrived(l *line, f *wire.Frame, payload device.Ptr) error {
-	m := l.inbox.match(f.Tag)
+	m := ms.match(l, f.Tag)
 	if m == nil {
 		a := arrival{frame: *f}
 		if f.Kind == wire.Eager {
@@ -90,11 +90,11 @@ func (ms *messages) arrived(l *line, f *wire.Frame, payload device.Ptr) error {
 				return err
 			}
 		}
-		l.inbox.early = append(l.inbox.early, a)
+		ms.keep(l, a)
 		l.in.Release()
 		return nil
 	}
-	if err := disagrees(f, m, l.peer, ms.me); err != nil {
+	if err := ms.accept(l, m, f); err != nil {
 		return err
 	}
 	if f.Kind == wire.Eager {

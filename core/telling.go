@@ -48,7 +48,7 @@ func (c *Comm) doing() string {
 	if c.msgs != nil {
 		for _, m := range c.turn.live {
 			if m.state != finished {
-				return fmt.Sprintf("%v of %d elements of %v, peer %d", m.call.Func, m.call.Count, m.call.Type, m.call.Root)
+				return messageText(&m.call)
 			}
 		}
 	}
@@ -57,6 +57,21 @@ func (c *Comm) doing() string {
 		return fmt.Sprintf("%v of %d elements of %v, not begun yet", call.Func, call.Count, call.Type)
 	}
 	return "no operation"
+}
+
+func messageText(c *Call) string {
+	peer, upTo := fmt.Sprintf("peer %d", c.Root), ""
+	if c.Root == AnySource {
+		peer = "from any rank"
+	}
+	if c.UpTo {
+		upTo = "up to "
+	}
+	text := fmt.Sprintf("%v of %s%d elements of %v, %s", c.Func, upTo, c.Count, c.Type, peer)
+	if c.Tag != 0 && c.Tag != AnyTag {
+		text += fmt.Sprintf(", tag %d", c.Tag)
+	}
+	return text
 }
 
 // callText is a call as its header tells it.
@@ -93,6 +108,9 @@ func (c *Comm) tooLate(waited time.Duration) error {
 func (c *Comm) absent() (who string, ranks []int) {
 	if !c.turn.on {
 		b := c.blocker()
+		if b < 0 && c.msgs != nil && len(c.msgs.any) > 0 {
+			return "no rank has sent what it takes", nil
+		}
 		if b < 0 {
 			return "waiting for no rank", nil
 		}

@@ -19,6 +19,7 @@ type turn struct {
 	on    bool // cur is running
 	err   error
 	news  time.Time     // when this rank last heard that another went; more may follow
+	late  error         // receives ran out of time before a message met them; nothing is broken
 	held  error         // stands still with it: why it came may yet be told, see hold
 	until time.Duration // standstill after which held is the error after all
 }
@@ -71,7 +72,7 @@ func (c *Comm) judge(call *Call) error {
 
 // clear makes the turn ready for the next.
 func (t *turn) clear() {
-	t.queue, t.next, t.live, t.on, t.err, t.held = t.queue[:0], 0, t.live[:0], false, nil, nil
+	t.queue, t.next, t.live, t.on, t.err, t.late, t.held = t.queue[:0], 0, t.live[:0], false, nil, nil, nil
 }
 
 // advance does what can be done now, without waiting. An error ends the turn and breaks the communicator.

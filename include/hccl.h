@@ -1,5 +1,5 @@
 /* What HCCL has beyond NCCL's interface: blocks of different sizes, calls as data with a limit of their own,
- * barriers, streams of host memory. All of it is
+ * barriers, messages with tags, streams of host memory. All of it is
  * in libnccl.so.2 and comes with nccl.h; sizes and counts are 64 bits everywhere, times are milliseconds. */
 #ifndef HCCL_H_
 #define HCCL_H_
@@ -43,6 +43,16 @@ typedef enum {
 /* No limit, where a time is asked for. */
 #define HCCL_NO_LIMIT (-1)
 
+/* In place of a rank and a tag, in receives. */
+#define HCCL_ANY_SOURCE (-1)
+#define HCCL_ANY_TAG (-1)
+
+/* What a receive has taken. */
+typedef struct {
+  int source, tag;
+  uint64_t bytes;
+} hcclStatus_t;
+
 /* Members that the function has no use for are ignored; what is 0 is not set. The arguments mean what they mean in the plain form. */
 typedef struct hcclCall_v1 {
   size_t size;        /* these two are set by HCCL_CALL_INITIALIZER */
@@ -51,7 +61,7 @@ typedef struct hcclCall_v1 {
   ncclDataType_t type;
   ncclRedOp_t op;
   int root;           /* the root, or the peer of a message */
-  int tag;            /* of a message */
+  int tag;            /* of a message: see hcclSend and hcclRecv */
   int64_t timeout;    /* for the whole call, from when it begins; 0: the communicator's limit, HCCL_NO_LIMIT: none */
   const void* send;
   void* recv;
@@ -59,16 +69,25 @@ typedef struct hcclCall_v1 {
   const uint64_t *sendCounts, *sendDispls; /* hcclFuncAlltoAllV */
   const uint64_t *recvCounts, *recvDispls; /* the V forms; hcclFuncAllGatherV and hcclFuncReduceScatterV have only these */
   const ncclCollConfig_t* config;          /* of collectives with one count */
+  hcclStatus_t* status;                    /* of hcclFuncRecv, which takes what hcclRecv takes; or NULL */
 } hcclCall_t;
 
 #define HCCL_CALL_MAGIC 0x48434331u
 #define HCCL_CALL_INITIALIZER \
   { \
-    sizeof(hcclCall_t), HCCL_CALL_MAGIC, hcclFuncAllReduce, ncclInt8, ncclSum, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL \
+    sizeof(hcclCall_t), HCCL_CALL_MAGIC, hcclFuncAllReduce, ncclInt8, ncclSum, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, \
+    NULL \
   }
 
 /* Does the call as its plain form would: on NULL it returns with the result, on a stream at once, in a group at its end. */
 ncclResult_t hcclRun(const hcclCall_t* call, ncclComm_t comm, cudaStream_t stream);
+
+/* Messages with a tag, which is not negative; NCCL's have 0. A message goes to the receive of its sender and tag that was called
+   first; a receive takes the first message of those that it may take, from any source the first that came. It takes up to count
+   elements, of one type; status, or NULL, says what it was, and is filled when the call ends (on a stream, when that has come so far). */
+ncclResult_t hcclSend(const void* send, uint64_t count, ncclDataType_t type, int peer, int tag, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t hcclRecv(void* recv, uint64_t count, ncclDataType_t type, int source, int tag, ncclComm_t comm, cudaStream_t stream,
+                      hcclStatus_t* status);
 
 /* ---- Limits. What is over ends with ncclTimeout, and the text names the ranks that have not come: docs/requests.md ---- */
 

@@ -70,7 +70,8 @@ ncclResult_t hccl_read_call(const hcclCall_t* call, ncclComm_t comm, const char*
   if (k.config != NULL && (is_message || func == HCCL_BARRIER || (func >= HCCL_ALL_GATHER_V && func <= HCCL_ALL_TO_ALL_V)))
     return hccl_fail(comm, ncclInvalidArgument, "%s: config is for collectives with one count", who);
   *a = (struct hccl_call){.func = (enum hccl_func)func, .who = who, .send = k.send, .recv = k.recv, .count = k.count,
-                          .type = (int)k.type, .op = (int)k.op, .root = k.root, .tag = k.tag, .scounts = k.sendCounts,
+                          .type = (int)k.type, .op = (int)k.op, .root = k.root, .tag = k.tag, .is_ours = 1, .status = k.status,
+                          .scounts = k.sendCounts,
                           .sdispls = k.sendDispls, .rcounts = k.recvCounts, .rdispls = k.recvDispls, .comm = comm,
                           .config = k.config, .limit = k.timeout};
   return ncclSuccess;

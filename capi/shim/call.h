@@ -13,6 +13,8 @@ struct hccl_call { // what the function has no use for is ignored
   int type, op;
   int root; // or the peer of a message
   int tag;
+  int is_ours; // a receive by HCCL's rules: of any source, any tag and fewer elements
+  hcclStatus_t* status;
   const uint64_t *scounts, *sdispls, *rcounts, *rdispls; // V forms; NULL for the displacements: blocks without gaps
   ncclComm_t comm;
   cudaStream_t stream;

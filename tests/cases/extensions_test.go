@@ -9,5 +9,9 @@ func TestExtensions(t *testing.T) {
 		{"a barrier names the absent", "case_limit", both, []string{"barrier"}},
 		{"limits of calls", "case_limit", both, []string{"calls"}},
 		{"a limit changed meanwhile", "case_limit", both, []string{"change"}},
+		{"tags, in order", "case_tags", both, []string{"order"}},
+		{"tags, groups and streams", "case_tags", both, []string{"groups"}},
+		{"tags, too long", "case_tags", both, []string{"long"}},
+		{"tags, a rank dies", "case_tags", both, []string{"death"}},
 	}.test(t)
 }

@@ -70,6 +70,22 @@ static void test_passed(ncclComm_t c) {
   CHECK(last()->limit == 0, "the plain form has no limit of its own");
 }
 
+static void test_messages(ncclComm_t c) {
+  hcclStatus_t s;
+  MUST(hcclSend(a, 3, ncclFloat32, 2, 77, c, NULL));
+  CHECK(last()->func == 11 && last()->tag == 77 && last()->root == 2, "send");
+  MUST(hcclRecv(b, 3, ncclFloat32, HCCL_ANY_SOURCE, HCCL_ANY_TAG, c, NULL, &s));
+  CHECK(last()->root == -1 && last()->tag == -1 && last()->up_to && last()->status == (void*)&s, "recv");
+  MUST(ncclRecv(b, 3, ncclFloat32, 1, c, NULL));
+  CHECK(!last()->up_to && last()->tag == 0 && last()->status == NULL, "NCCL's receive is of one length");
+  REFUSED("tag -1 is negative: HCCL_ANY_TAG is for receives", c, hcclSend(a, 3, ncclFloat32, 2, HCCL_ANY_TAG, c, NULL));
+  REFUSED("tag -2 is negative", c, hcclRecv(b, 3, ncclFloat32, 2, -2, c, NULL, NULL));
+  REFUSED("peer -1", c, hcclSend(a, 3, ncclFloat32, HCCL_ANY_SOURCE, 0, c, NULL));
+  REFUSED("peer -1", c, ncclRecv(b, 3, ncclFloat32, HCCL_ANY_SOURCE, c, NULL));
+  REFUSED("peer -2", c, hcclRecv(b, 3, ncclFloat32, -2, 0, c, NULL, NULL));
+  REFUSED("receive buffer", c, hcclRecv(NULL, 3, ncclFloat32, 0, 0, c, NULL, NULL));
+}
+
 static void test_barrier(ncclComm_t c) {
   int64_t limit = 7;
   MUST(hcclBarrier(250, c, NULL));
@@ -92,6 +108,7 @@ int main(void) {
   ncclComm_t c = make(4, 1);
   test_refused(c);
   test_passed(c);
+  test_messages(c);
   test_barrier(c);
   return test_end();
 }
