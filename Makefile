@@ -31,6 +31,9 @@ GODEBUGS  := asyncpreemptoff=1,gcshrinkstackoff=1
 CORE_LINK := $(LINK) \"-Wl,--version-script=$(HERE)/capi/core.map\" -Wl,-soname,libhccl_core.so
 CORE_LD   := -X=runtime.godebugDefault=$(GODEBUGS) -extldflags '$(CORE_LINK)'
 
+# go-nvml has the whole of NVML, with what is deprecated; the rest is what Go does by itself.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+
 SHIM_SRC  := $(wildcard capi/shim/*.c)
 SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 

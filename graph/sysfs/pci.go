@@ -18,6 +18,7 @@ var busID = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 const (
 	nvidia = 0x10de
 	amd    = 0x1002
+	hygon  = 0x1d94
 )
 
 // pci finds where all devices are and puts those into the machine that matter by themselves: GPUs and NVSwitches. Cards follow with
@@ -73,7 +74,7 @@ func (r *reader) wanted(id string) bool {
 		return true
 	case in("0x0300", "0x0380", "0x0680", "0x1200"):
 		maker, _ := r.hex(r.paths[id] + "/vendor")
-		return maker == nvidia && in("0x0300", "0x0680") || maker == amd && in("0x0300", "0x0380", "0x1200")
+		return maker == nvidia && in("0x0300", "0x0680") || (maker == amd || maker == hygon) && in("0x0300", "0x0380", "0x1200")
 	}
 	return false
 }

@@ -28,7 +28,8 @@ func (r *reader) link(chain []string) (speed string, width int) {
 }
 
 // generations are the speeds of PCI, as the kernel has spelled them.
-var generations = map[string]float64{"2.5": 2.5, "5": 5, "5.0": 5, "8": 8, "8.0": 8, "16": 16, "16.0": 16, "32": 32, "32.0": 32, "64": 64, "64.0": 64}
+var generations = map[string]float64{"2.5": 2.5, "5": 5, "5.0": 5, "8": 8, "8.0": 8, "16": 16, "16.0": 16, "32": 32, "32.0": 32,
+	"64": 64, "64.0": 64}
 
 // gigatransfers reads a PCI speed such as "16.0 GT/s PCIe". What is not known has other texts.
 func gigatransfers(text string) (float64, bool) {

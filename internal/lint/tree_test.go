@@ -45,7 +45,7 @@ func (s *source) in(folders ...string) bool {
 // inCore reports whether the file is part of the shared objects, which run in other people's processes.
 func (s *source) inCore() bool {
 	return !s.test() && s.in(".", "capi", "core", "proto", "graph", "net", "shm", "device", "internal/coll", "internal/cpuset", "internal/log",
-		"internal/params") && !s.in("proto/porttest", "internal/params/gen") && !strings.Contains(s.path, "/testdata/")
+		"internal/params") && !s.in("proto/porttest", "internal/params/gen", "graph/gpus/gen") && !strings.Contains(s.path, "/testdata/")
 }
 
 var tree = sync.OnceValues(func() (all []*source, err error) {
