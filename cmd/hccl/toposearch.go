@@ -37,17 +37,22 @@ func topoSearchCommand() *cobra.Command {
 					hosts, len(host.GPUs), most)
 			}
 			found := pack.Search(&host.Network, hosts, pack.Thorough)
+			channels, err := join(host, &found)
+			if err != nil {
+				return err
+			}
 			if asJSON && !summary {
 				onlySayable(host, &found)
 			}
 			s := summaryOf(args[0], &found, time.Since(start))
+			s.Channels = len(channels)
 			switch {
 			case !asJSON:
 				return printSearch(cmd.OutOrStdout(), &s, host, &found, summary)
 			case summary:
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+				return encode(cmd.OutOrStdout(), s)
 			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(searchOf(s, host, &found))
+			return encode(cmd.OutOrStdout(), searchOf(s, host, &found))
 		},
 	}
 	cmd.Flags().IntVarP(&hosts, "hosts", "n", 1, "`NUMBER` of such machines")
@@ -71,7 +76,7 @@ func topoBoundCommand() *cobra.Command {
 			limit := pack.Bound(&host.Network, hosts)
 			b := boundOf(limit, pack.Rings(&host.Network, hosts, limit, pack.Thorough))
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(b)
+				return encode(cmd.OutOrStdout(), b)
 			}
 			out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			fmt.Fprintf(out, "any schedule\t%.6g GB/s\t%s\n", b.AnySchedule, b.Cut)
@@ -87,6 +92,13 @@ func topoBoundCommand() *cobra.Command {
 	return cmd
 }
 
+// encode writes JSON in one line: plans are long.
+func encode(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 // onlySayable leaves out trees that the JSON cannot name: some files give several switches one bus id.
 func onlySayable(h *pack.Host, r *pack.Result) {
 	if !awayFrom(h).sayable(&r.Gather) {
@@ -95,6 +107,17 @@ func onlySayable(h *pack.Host, r *pack.Result) {
 	if !towards(h, r.Turned).sayable(&r.Scatter) {
 		r.Scatter = pack.TreePacking{}
 	}
+}
+
+// join orders the ranks of all hosts in channels.
+func join(h *pack.Host, r *pack.Result) ([]pack.Channel, error) {
+	sites := make([]pack.Site, r.Hosts)
+	for k := range sites {
+		for g := range h.GPUs {
+			sites[k].Ranks = append(sites[k].Ranks, k*len(h.GPUs)+g)
+		}
+	}
+	return pack.Join([]pack.RingPacking{r.Rings}, sites)
 }
 
 // readHost reads a topology and finds its paths.
@@ -118,13 +141,13 @@ func readHost(file string, hosts int) (*pack.Host, error) {
 
 func printSearch(to io.Writer, s *searchSummary, h *pack.Host, r *pack.Result, summary bool) error {
 	out := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(out, "%s, %d hosts, %d ranks, %.3g ms\n\n", s.File, s.Hosts, s.Ranks, s.Ms)
+	fmt.Fprintf(out, "%s, %d hosts, %d ranks, %d channels, %.3g ms\n\n", s.File, s.Hosts, s.Ranks, s.Channels, s.Ms)
 	fmt.Fprintf(out, "\tGB/s\tof the bound\n")
 	for _, line := range []struct {
 		what string
 		bw   float64
 	}{{"rings", s.Ring.BW}, {"trees", s.Tree.BW}, {"all-gather", s.AllGather.BW}, {"reduce-scatter", s.ReduceScatter.BW},
-		{"all-reduce", s.AllReduce.BW}, {"bound for rings", s.Bound.RingPacking}, {"bound for any schedule", s.Bound.AnySchedule}} {
+		{"all-reduce", s.AllReduce.BW}, {"bound for rings", s.Bound.RingCross}, {"bound for any schedule", s.Bound.AnySchedule}} {
 		share := ""
 		if s.Bound.AnySchedule > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*line.bw/s.Bound.AnySchedule)
@@ -166,6 +189,6 @@ func summaryOf(file string, r *pack.Result, took time.Duration) searchSummary {
 	scatter, _ := r.ReduceScatter()
 	reduce, _ := r.AllReduce()
 	return searchSummary{File: filepath.Base(file), Hosts: r.Hosts, Ranks: r.Ranks, Ms: float64(took.Microseconds()) / 1000,
-		Ring: bandwidth{r.Rings.Bus}, Tree: bandwidth{r.TreeBus()}, AllGather: bandwidth{gather}, ReduceScatter: bandwidth{scatter},
-		AllReduce: bandwidth{reduce}, Bound: boundOf(r.Limit, r.Rings)}
+		Ring: bandwidth{short(r.Rings.Bus)}, Tree: bandwidth{short(r.TreeBus())}, AllGather: bandwidth{short(gather)},
+		ReduceScatter: bandwidth{short(scatter)}, AllReduce: bandwidth{short(reduce)}, Bound: boundOf(r.Limit, r.Rings)}
 }

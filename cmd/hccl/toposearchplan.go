@@ -21,6 +21,7 @@ type (
 		File          string    `json:"file"`
 		Hosts         int       `json:"hosts"`
 		Ranks         int       `json:"ranks"`
+		Channels      int       `json:"channels"`
 		Ms            float64   `json:"ms"`
 		Ring          bandwidth `json:"ring"`
 		Tree          bandwidth `json:"tree"`
@@ -68,7 +69,7 @@ type (
 )
 
 func boundOf(l pack.Limit, r pack.RingPacking) bounds {
-	return bounds{l.Bus, r.Bound, r.Cross, l.String()}
+	return bounds{short(l.Bus), short(r.Bound), short(r.Cross), l.String()}
 }
 
 func searchOf(s searchSummary, h *pack.Host, r *pack.Result) searchResult {
@@ -80,6 +81,9 @@ func searchOf(s searchSummary, h *pack.Host, r *pack.Result) searchResult {
 				all.Loads[at(host, h.Names[l.From])+">"+at(host, h.Names[l.To])] += load
 			}
 		}
+	}
+	for name, load := range all.Loads {
+		all.Loads[name] = short(load)
 	}
 	none := &[]tree{}
 	plan := func(bw float64, rings bool, trees func() []tree) treePlan {

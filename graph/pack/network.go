@@ -9,6 +9,8 @@
 //	Rings    weighted rings on the fixed routes, with a proven upper bound             rings.go, walk.go, descend.go
 //	Trees    weighted trees from every GPU on any routes, for all-gather,              trees.go, arborescence.go, spread.go
 //	         reduce-scatter and all-reduce
+//	Join     channels through the ranks of a job, whose hosts may differ                 join.go
+//	Verify   whether rings or trees that another rank found hold                         verify.go
 //
 // Rings and trees are found in the same way, by column generation (Gilmore and Gomory, "A linear programming approach to the cutting
 // stock problem", 1961). A linear programme, simplex.go, weighs those rings or trees that are known so that the links hold them;

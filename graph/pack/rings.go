@@ -1,5 +1,10 @@
 package pack
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Segment is a stretch of a ring over GPUs of one host, entered from port In and left by port Out; -1 both where the ring closes
 // inside the host. GPUs and ports are numbered as in the Network.
 type Segment struct {
@@ -50,13 +55,56 @@ func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
 	p.warm(g, 16)
 	p.generate(g, e.Rounds, e.Slack)
 	none.Bound, none.Cross = p.bound*limit.Bus, p.bound*limit.Bus
+	best := p.thin()
 	if !w.closed && w.nets > 1 && p.bound < 1-e.Slack {
+		before := p.x()
 		g.cross = true
 		p.bound, p.at = 1, nil
 		p.generate(g, e.Rounds, e.Slack)
 		none.Cross = p.bound * limit.Bus
+		if p.x() > before*crossGain {
+			best = p.thin()
+		}
 	}
-	return g.packing(n, p, none)
+	return g.packing(n, best, none)
+}
+
+// Rings that come in by one port and leave by another leave their rail, which real fabrics punish; they have to be worth it.
+const crossGain = 1.02
+
+// Channels cost threads and buffers on every rank. A programme's optimum may have as many rings as rows, and often the most of it is in
+// a few of them: with these alone, weighed anew, it may be nearly as good.
+var fewRings = []int{16, 32, 64}
+
+const thinned = 0.004 // what thinning may cost of the bandwidth
+
+// thin is the programme with fewer columns.
+func (p *program) thin() *program {
+	weights, full := p.weights()
+	var used []int
+	for j, w := range weights {
+		if w > 0 {
+			used = append(used, j)
+		}
+	}
+	slices.SortStableFunc(used, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	for _, most := range fewRings {
+		q := p.only(used[:min(most, len(used))])
+		if _, x := q.weights(); x >= (1-thinned)*full {
+			return q
+		}
+	}
+	return p.only(used)
+}
+
+// only is the programme with some of the columns, solved.
+func (p *program) only(columns []int) *program {
+	q := newProgram(p.hold, p.want)
+	for _, j := range columns {
+		q.add(p.columns[j])
+	}
+	q.solve(50 * q.rows)
+	return q
 }
 
 // packing scales the weights of the programme to what the links hold.
