@@ -107,8 +107,9 @@ check: all ## format, vet, house rules and short unit tests: before each commit,
 
 ci: check test asan race ## what the machine that watches the repository runs
 
-bench: deps all ## all-reduce beside Open MPI (Debian: openmpi-bin, libopenmpi-dev)
+bench: deps all ## all-reduce beside Open MPI (Debian: openmpi-bin, libopenmpi-dev), and on a stream beside a computation
 	$(PYTHON) bench/compare.py
+	$(PYTHON) bench/overlap.py
 
 race: ## unit tests under the race detector
 	$(GO) test -race -short -timeout 15m ./...
