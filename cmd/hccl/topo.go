@@ -23,7 +23,7 @@ func topoCommand() *cobra.Command {
 		Long: "Works on topologies in NCCL's XML format, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads them. With a file and no " +
 			"command it shows the machine as a tree, and the paths between its GPUs and network ports as a table.",
 	}
-	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand(), topoXMLCommand())
+	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand(), topoXMLCommand(), topoGraphCommand())
 	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand())
 	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
 	cmd.Flags().StringVar(&svg, "svg", "", "draw the machine and the rings found for it into a `FILE` instead")

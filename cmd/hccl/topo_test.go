@@ -159,3 +159,18 @@ func TestTopoDraws(t *testing.T) {
 		t.Errorf("status %d, %s", status, text)
 	}
 }
+
+// The rings found make a graph file that fits the machine, with all of their bandwidth.
+func TestTopoGraph(t *testing.T) {
+	out, text, status := hccl(t, "topo", "graph", machines+"amd-nvlink-pairs.xml")
+	if status != 0 || !strings.Contains(text, "24 of the 24 GB/s") {
+		t.Fatalf("status %d, %s", status, text)
+	}
+	file := filepath.Join(t.TempDir(), "graph.xml")
+	if err := os.WriteFile(file, []byte(out), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if said, _, status := hccl(t, "topo", "check", machines+"amd-nvlink-pairs.xml", "--graph", file); status != 0 {
+		t.Errorf("status %d, %s, %s", status, said, out)
+	}
+}

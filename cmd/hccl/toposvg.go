@@ -13,9 +13,13 @@ import (
 // drawMachine writes a picture of the machine with the rings that a search finds for so many hosts of its kind.
 func drawMachine(file string, m *topo.Machine, hosts int) error {
 	g := topo.Build(m)
-	channels, err := ringsOf(g, hosts)
+	rings, err := ringsFor(path.New(g), hosts)
 	if err != nil {
 		return err
+	}
+	var channels []draw.Channel
+	for _, r := range rings.Rings {
+		channels = append(channels, draw.Channel{Weight: r.Weight, Stops: stops(g, r)})
 	}
 	out, err := os.Create(file)
 	if err != nil {
@@ -26,20 +30,6 @@ func drawMachine(file string, m *topo.Machine, hosts int) error {
 		return fmt.Errorf("--svg: %w", err)
 	}
 	return out.Close()
-}
-
-func ringsOf(g *topo.Graph, hosts int) (all []draw.Channel, err error) {
-	h := pack.NewHost(path.New(g))
-	if len(h.GPUs) == 0 {
-		return nil, nil // a picture without channels
-	}
-	if err := h.Check(); err != nil {
-		return nil, err
-	}
-	for _, r := range pack.Search(&h.Network, hosts, pack.Thorough).Rings.Rings {
-		all = append(all, draw.Channel{Weight: r.Weight, Stops: stops(g, r)})
-	}
-	return all, nil
 }
 
 // stops are the nodes that a ring passes on one host.

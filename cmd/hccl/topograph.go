@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"hccl.dev/hccl/graph/ncclxml"
+	"hccl.dev/hccl/graph/pack"
+	"hccl.dev/hccl/graph/path"
+	"hccl.dev/hccl/graph/topo"
+)
+
+func topoGraphCommand() *cobra.Command {
+	var hosts, channels int
+	cmd := &cobra.Command{
+		Use: "graph FILE", Short: "writes the rings found as NCCL_GRAPH_FILE", Args: oneFile,
+		Long: "Searches rings as hccl topo search does and writes them to stdout in the form of NCCL_GRAPH_FILE. NCCL's channels have one " +
+			"bandwidth, so a ring of a larger weight is there more often; what that loses stands on stderr. Rings that pass a host in " +
+			"several parts have no such form and are left out.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if hosts < 1 || channels < 1 || channels > 64 {
+				return fmt.Errorf("--hosts is 1 or more and --channels from 1 to 64, not %d and %d", hosts, channels)
+			}
+			m, report, err := readMachine(args[0])
+			if err != nil {
+				return err
+			}
+			warn(cmd.ErrOrStderr(), args[0], report)
+			t := path.New(topo.Build(m))
+			rings, err := ringsFor(t, hosts)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			found, kept := ncclxml.RingSearch(t, wholeRings(t.Graph, rings), channels)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d channels of %.4g GB/s: %.4g of the %.4g GB/s of the rings\n", len(found.Channels), found.Intra,
+				kept, rings.Bus)
+			return ncclxml.WriteSearches(cmd.OutOrStdout(), []ncclxml.Search{found})
+		},
+	}
+	cmd.Flags().IntVarP(&hosts, "hosts", "n", 1, "`NUMBER` of such machines")
+	cmd.Flags().IntVar(&channels, "channels", 32, "at most this `NUMBER` of channels")
+	return cmd
+}
+
+// ringsFor are the rings of so many hosts. A machine without GPUs has none.
+func ringsFor(t *path.Table, hosts int) (pack.RingPacking, error) {
+	h := pack.NewHost(t)
+	if len(h.GPUs) == 0 {
+		return pack.RingPacking{}, nil
+	}
+	if err := h.Check(); err != nil {
+		return pack.RingPacking{}, err
+	}
+	return pack.Search(&h.Network, hosts, pack.Thorough).Rings, nil
+}
+
+// wholeRings are those that pass a host in one part.
+func wholeRings(g *topo.Graph, all pack.RingPacking) (rings []ncclxml.WeightedRing) {
+	for _, r := range all.Rings {
+		if len(r.Segments) != 1 {
+			continue
+		}
+		s := r.Segments[0]
+		ring := ncclxml.WeightedRing{Weight: r.Weight, In: -1, Out: -1}
+		for _, gpu := range s.GPUs {
+			ring.GPUs = append(ring.GPUs, g.GPUs[gpu])
+		}
+		if s.In >= 0 && s.Out >= 0 {
+			ring.In, ring.Out = g.Ports[s.In], g.Ports[s.Out]
+		}
+		rings = append(rings, ring)
+	}
+	return rings
+}
