@@ -1,0 +1,205 @@
+package detect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hccl.dev/hccl/graph/sysfs"
+	"hccl.dev/hccl/graph/topo"
+)
+
+// completer puts what is on the running machine into a machine from a file: at the places that the file has for it, or else at its
+// NUMA node, and takes out what is not here.
+type completer struct {
+	*topo.Report
+	file, here *topo.Machine
+	rank, port int // the next that is free
+}
+
+func (c *completer) complete() {
+	c.processors()
+	c.absentPorts()
+	c.absentGPUs()
+	c.count()
+	at := places(c.file)
+	known := c.ports(c.file)
+	var beside []string
+	c.here.Walk(func(cpu *topo.CPU, d *topo.Device) {
+		place := at[number(d)]
+		switch {
+		case d.BusID != "" && place != nil:
+			c.fill(place, d, known)
+		case len(d.GPUs) > 0 || d.NIC != nil && !c.has(known, d.NIC):
+			c.add(cpu, d, known)
+			beside = append(beside, label(d))
+		}
+	})
+	if len(beside) > 0 {
+		c.Note(0, "devices of this machine have no place in the topology file: "+strings.Join(beside, ", ")+"; each counts as being at its "+
+			"NUMA node without a switch", "write them into the file, or make it anew by NCCL_TOPO_DUMP_FILE without NCCL_TOPO_FILE")
+	}
+}
+
+// count finds the numbers that are free for what is added.
+func (c *completer) count() {
+	c.file.GPUs(func(_ *topo.Device, g *topo.GPU) { c.rank = max(c.rank, g.Rank+1) })
+	c.file.Walk(func(_ *topo.CPU, d *topo.Device) {
+		if d.NIC != nil {
+			for _, p := range d.NIC.Ports {
+				c.port = max(c.port, p.Number+1)
+			}
+		}
+	})
+}
+
+// processors: a file may leave out which each NUMA node has, and of what kind.
+func (c *completer) processors() {
+	for _, cpu := range c.file.CPUs {
+		for _, h := range c.here.CPUs {
+			if cpu.Affinity == "" && cpu.NUMA == h.NUMA {
+				cpu.Affinity = h.Affinity
+			}
+		}
+		if cpu.Arch == "" && len(c.here.CPUs) > 0 {
+			h := c.here.CPUs[0]
+			cpu.Arch, cpu.Vendor, cpu.Family, cpu.Model = h.Arch, h.Vendor, h.Family, h.Model
+		}
+	}
+}
+
+func number(d *topo.Device) uint64 {
+	n, _ := topo.BusNumber(d.BusID)
+	return n
+}
+
+func places(m *topo.Machine) map[uint64]*topo.Device {
+	at := map[uint64]*topo.Device{}
+	m.Walk(func(_ *topo.CPU, d *topo.Device) {
+		if _, err := topo.BusNumber(d.BusID); err == nil && at[number(d)] == nil {
+			at[number(d)] = d
+		}
+	})
+	return at
+}
+
+// ports are the names of a machine's ports, also those of their interfaces.
+func (c *completer) ports(m *topo.Machine) map[string]bool {
+	all := map[string]bool{}
+	m.Walk(func(_ *topo.CPU, d *topo.Device) {
+		if d.NIC != nil {
+			for _, p := range d.NIC.Ports {
+				for _, name := range names(p) {
+					all[name] = true
+				}
+			}
+		}
+	})
+	return all
+}
+
+func names(p *topo.Port) (all []string) {
+	if p.Name != "" {
+		all = append(all, p.Name)
+	}
+	for _, a := range p.Extra {
+		if a.Name == sysfs.Interface {
+			all = append(all, a.Value)
+		}
+	}
+	return all
+}
+
+func anyOf(known map[string]bool, p *topo.Port) bool {
+	return slices.ContainsFunc(names(p), func(n string) bool { return known[n] })
+}
+
+func (c *completer) has(known map[string]bool, n *topo.NIC) bool {
+	return !slices.ContainsFunc(n.Ports, func(p *topo.Port) bool { return !anyOf(known, p) })
+}
+
+// fill gives a place of the file the GPUs and ports that are there. What the file says of them counts.
+func (c *completer) fill(place, d *topo.Device, known map[string]bool) {
+	if len(place.GPUs) == 0 {
+		for _, g := range d.GPUs {
+			g.Rank = c.rank
+			c.rank++
+		}
+		place.GPUs = d.GPUs
+	}
+	if d.NIC == nil {
+		return
+	}
+	if place.NIC == nil {
+		place.NIC = &topo.NIC{}
+	}
+	for _, p := range d.NIC.Ports {
+		if !anyOf(known, p) {
+			p.Number = c.port
+			c.port++
+			place.NIC.Ports = append(place.NIC.Ports, p)
+		}
+	}
+}
+
+// add puts a device that the file does not have at its NUMA node, without what hangs below it, which is looked at by itself.
+func (c *completer) add(cpu *topo.CPU, d *topo.Device, known map[string]bool) {
+	alone := *d
+	alone.Below, alone.GPUs, alone.NIC = nil, nil, nil
+	c.fill(&alone, d, known)
+	if len(c.file.CPUs) == 0 {
+		bare := *cpu
+		bare.Devices = nil
+		c.file.CPUs = append(c.file.CPUs, &bare)
+	}
+	at := max(0, slices.IndexFunc(c.file.CPUs, func(f *topo.CPU) bool { return f.NUMA == cpu.NUMA }))
+	c.file.CPUs[at].Devices = append(c.file.CPUs[at].Devices, &alone)
+}
+
+func label(d *topo.Device) string {
+	if d.NIC == nil {
+		return "GPU " + d.BusID
+	}
+	var all []string
+	for _, p := range d.NIC.Ports {
+		all = append(all, p.Name)
+	}
+	return "NIC " + strings.Join(all, " ")
+}
+
+// absentPorts takes out the ports that are not here, which nothing could be sent through.
+func (c *completer) absentPorts() {
+	here := c.ports(c.here)
+	c.file.Walk(func(_ *topo.CPU, d *topo.Device) {
+		if d.NIC == nil {
+			return
+		}
+		d.NIC.Ports = slices.DeleteFunc(d.NIC.Ports, func(p *topo.Port) bool {
+			if p.Name == "" || anyOf(here, p) {
+				return false
+			}
+			c.Fault(p.Line, fmt.Sprintf("port %s of the topology file is not on this machine, or is down; it is not counted", p.Name),
+				"the file may be of another machine: make it anew, or correct the name")
+			return true
+		})
+	})
+}
+
+// absentGPUs takes out the GPUs that are not here. Where the PCI bus is not seen the file is believed.
+func (c *completer) absentGPUs() {
+	at := places(c.here)
+	if len(at) == 0 {
+		return
+	}
+	var absent []string
+	c.file.Walk(func(_ *topo.CPU, d *topo.Device) {
+		if len(d.GPUs) > 0 && at[number(d)] == nil {
+			d.GPUs = nil
+			absent = append(absent, d.BusID)
+		}
+	})
+	if len(absent) > 0 {
+		c.Note(0, fmt.Sprintf("%d GPUs of the topology file are not on this machine: %s; they are not counted", len(absent),
+			strings.Join(absent, ", ")), "the file may be of another machine: make it anew, or correct the bus ids")
+	}
+}

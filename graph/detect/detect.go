@@ -1,0 +1,160 @@
+// Package detect finds the machine that a process runs on, as its settings want it.
+//
+//	NCCL_TOPO_FILE, or the file that a cloud's service leaves    the machine as somebody wrote it: a virtual machine's real host
+//	      │
+//	      │  completed, complete.go       by what is here: a file may list places alone, and may be of another machine
+//	      v
+//	/sys, /proc (package sysfs), NVML (package gpus)             the machine as the kernel and the driver show it
+//	      │
+//	      v
+//	topo.Clean ── a topo.Machine and a report ── NCCL_TOPO_DUMP_FILE
+//
+// It is the only package of graph that reads files. It fails for nothing: a file that cannot be used is a fault in the report, and
+// the machine is then the one that was found.
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"hccl.dev/hccl/graph/gpus"
+	"hccl.dev/hccl/graph/ncclxml"
+	"hccl.dev/hccl/graph/sysfs"
+	"hccl.dev/hccl/graph/topo"
+)
+
+// Settings say what a machine is made of. The zero value is the running one.
+type Settings struct {
+	File string // a topology in NCCL's form to go by: NCCL_TOPO_FILE
+	Dump string // the file to write the machine to: NCCL_TOPO_DUMP_FILE
+
+	// For tests; nil: those of this machine.
+	Root fs.FS
+	NVML func() (nvml.Interface, error)
+}
+
+// Found is a machine.
+type Found struct {
+	Machine *topo.Machine
+	Report  *topo.Report // of faults in files and of what is odd here
+	From    string       // for people: what the machine is made of
+}
+
+// virtual is where the service of some clouds puts the topology of a virtual machine's host, and where NCCL looks for it.
+const virtual = "var/run/nvidia-topologyd/virtualTopology.xml"
+
+// Load finds the machine.
+func Load(s Settings) *Found {
+	if s.Root == nil {
+		s.Root = os.DirFS("/")
+	}
+	if s.NVML == nil {
+		s.NVML = gpus.Open
+	}
+	f := s.running()
+	if file, name := s.file(); name != "" {
+		f.goBy(file, name)
+	} else {
+		topo.Clean(f.Machine, f.Report)
+	}
+	if s.Dump != "" {
+		if err := dump(s.Dump, f.Machine); err != nil {
+			f.Report.Fault(0, fmt.Sprintf("NCCL_TOPO_DUMP_FILE cannot be written: %v", err),
+				"name a file in a folder that this process may write to")
+		}
+	}
+	f.Report.Sort()
+	return f
+}
+
+// running is what /sys, /proc and NVML say.
+func (s *Settings) running() *Found {
+	m, report := sysfs.Read(s.Root, runtime.GOARCH)
+	f := &Found{Machine: m, Report: report}
+	lib, err := s.NVML()
+	switch {
+	case errors.Is(err, gpus.ErrAbsent):
+		f.From = fmt.Sprintf("/sys and /proc (%v)", err)
+	case err != nil:
+		f.From = "/sys and /proc"
+		report.Note(0, fmt.Sprintf("NVIDIA's GPUs are known by their places alone: %v", err), "nvidia-smi says what is wrong with the driver")
+	default:
+		f.From = "/sys, /proc and NVML"
+		gpus.Add(m, lib, sysfs.PeerMemory(s.Root), report)
+		_ = lib.Shutdown()
+	}
+	return f
+}
+
+// file is the topology to go by and its name; "" if there is none.
+func (s *Settings) file() (read func() (fs.File, error), name string) {
+	if s.File != "" {
+		return func() (fs.File, error) { return os.Open(s.File) }, s.File
+	}
+	if _, err := fs.Stat(s.Root, virtual); err == nil {
+		return func() (fs.File, error) { return s.Root.Open(virtual) }, "/" + virtual
+	}
+	return nil, ""
+}
+
+// goBy makes the machine that of a file, with what is here.
+func (f *Found) goBy(open func() (fs.File, error), name string) {
+	m, said, err := readFile(open)
+	if err != nil {
+		topo.Clean(f.Machine, f.Report)
+		f.Report.Fault(0, fmt.Sprintf("the topology in %s is not used: %v", name, err), "the machine is taken as "+f.From+" show it")
+		return
+	}
+	c := &completer{file: m, here: f.Machine, Report: f.Report}
+	c.complete()
+	again := &topo.Report{}
+	topo.Clean(m, again)
+	f.Report.Faults = distinct(slices.Concat(said.Faults, again.Faults, f.Report.Faults))
+	f.Report.Notes = distinct(slices.Concat(ofLines(said.Notes), again.Notes, f.Report.Notes))
+	f.Machine, f.From = m, name+", completed by "+f.From
+}
+
+func readFile(open func() (fs.File, error)) (*topo.Machine, *topo.Report, error) {
+	in, err := open()
+	if err != nil {
+		return nil, nil, err // names the file
+	}
+	defer func() { _ = in.Close() }()
+	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, nil, errors.New("it is no regular file")
+	}
+	return ncclxml.Read(in)
+}
+
+// ofLines are the notes about lines. The others are about the whole, which has changed since.
+func ofLines(notes []topo.Fault) []topo.Fault {
+	return slices.DeleteFunc(slices.Clone(notes), func(n topo.Fault) bool { return n.Line == 0 })
+}
+
+func distinct(all []topo.Fault) (once []topo.Fault) {
+	for _, f := range all {
+		if !slices.Contains(once, f) {
+			once = append(once, f)
+		}
+	}
+	return once
+}
+
+// dump writes the machine. Only to a regular file: writing to a pipe whose reader has gone would be the end of the host program.
+func dump(name string, m *topo.Machine) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	var text strings.Builder
+	if err := ncclxml.Write(&text, m); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text.String()), 0o644)
+}

@@ -1,0 +1,160 @@
+package detect_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/google/go-cmp/cmp"
+
+	"hccl.dev/hccl/graph/detect"
+	"hccl.dev/hccl/graph/gpus"
+	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/testkit/recorded"
+)
+
+func none() (nvml.Interface, error) { return nil, fmt.Errorf("%w: not in this test", gpus.ErrAbsent) }
+
+func on(t *testing.T, machine string) detect.Settings {
+	return detect.Settings{Root: recorded.Load(t, "../sysfs/testdata/"+machine+".txt"), NVML: none}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "topo.xml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// has says where each port is: "name dev@place".
+func has(m *topo.Machine) (all []string) {
+	m.Walk(func(c *topo.CPU, d *topo.Device) {
+		if d.NIC != nil {
+			for _, p := range d.NIC.Ports {
+				all = append(all, fmt.Sprintf("%s %d@%d/%s", p.Name, p.Number, c.NUMA, d.BusID))
+			}
+		}
+	})
+	return all
+}
+
+const head = `<system version="1"><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="207">`
+
+// A file that lists places only is what NCCL's users have for virtual machines: what is there comes from the machine.
+func TestFileOfPlaces(t *testing.T) {
+	s := on(t, "vm-one-card")
+	s.File = write(t, head+`
+<pci busid="ffff:ff:01.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
+<pci busid="0000:00:03.0" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16"/>
+</pci></cpu></system>`)
+	f := detect.Load(s)
+	if len(f.Report.Faults) > 0 || !cmp.Equal(has(f.Machine), []string{"eth0 0@0/0000:00:03.0"}) {
+		t.Errorf("%v, faults %v", has(f.Machine), f.Report.Faults)
+	}
+	if d := f.Machine.CPUs[0].Devices[0].Below[0]; d.Width != 16 || f.Machine.CPUs[0].Affinity != "3" {
+		t.Errorf("width %d, affinity %q: want the file's, and the machine's", d.Width, f.Machine.CPUs[0].Affinity)
+	}
+	if text := fmt.Sprint(f.Report.Notes); strings.Contains(text, "places on the bus only") || !strings.Contains(f.From, s.File) {
+		t.Errorf("from %s, notes %s", f.From, text)
+	}
+}
+
+// A file of another machine: what is here is used, and what is not is said, each port once.
+func TestFileOfAnotherMachine(t *testing.T) {
+	s := on(t, "vm-one-card")
+	s.File = write(t, head+`
+<pci busid="0000:17:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" rank="0" gdr="1"/></pci>
+<pci busid="0000:18:00.0" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16"><nic>
+<net name="rail1" dev="0" speed="100000" port="1"/>
+<net name="rail9" dev="1" speed="100000" port="1"/></nic></pci></cpu></system>`)
+	s.Dump = filepath.Join(t.TempDir(), "dump.xml")
+	f := detect.Load(s)
+	if !cmp.Equal(has(f.Machine), []string{"eth0 0@0/0000:00:03.0"}) {
+		t.Errorf("%v", has(f.Machine))
+	}
+	text := fmt.Sprint(f.Report.Faults)
+	if len(f.Report.Faults) != 2 || !strings.Contains(text, "line 4: port rail1") || !strings.Contains(text, "line 5: port rail9") {
+		t.Errorf("faults %v", f.Report.Faults)
+	}
+	for _, says := range []string{"1 GPUs of the topology file are not on this machine: 0000:17:00.0",
+		"have no place in the topology file: NIC eth0"} {
+		if !strings.Contains(fmt.Sprint(f.Report.Notes), says) {
+			t.Errorf("notes %v, want %q", f.Report.Notes, says)
+		}
+	}
+	s.File, s.Dump = s.Dump, ""
+	if again := detect.Load(s); !cmp.Equal(has(again.Machine), has(f.Machine)) || len(again.Report.Faults) > 0 {
+		t.Errorf("what was written reads as %v, faults %v", has(again.Machine), again.Report.Faults)
+	}
+}
+
+// What is written and read again is the same machine, without a fault.
+func TestDumpIsTheMachine(t *testing.T) {
+	for _, machine := range []string{"h100-8gpu", "vm-flat", "vm-one-card", "odd"} {
+		s := on(t, machine)
+		s.Dump = filepath.Join(t.TempDir(), "dump.xml")
+		f := detect.Load(s)
+		s.File, s.Dump = s.Dump, filepath.Join(t.TempDir(), "again.xml")
+		again := detect.Load(s)
+		first, err1 := os.ReadFile(s.File)
+		second, err2 := os.ReadFile(s.Dump)
+		if d := cmp.Diff(string(first), string(second)); d != "" || err1 != nil || err2 != nil {
+			t.Errorf("%s: %v %v %s", machine, err1, err2, d)
+		}
+		if len(f.Report.Faults)+len(again.Report.Faults) > 0 {
+			t.Errorf("%s: %v, then %v", machine, f.Report.Faults, again.Report.Faults)
+		}
+	}
+}
+
+// A file that cannot be used is a fault, and so is one that cannot be written; the machine is the running one.
+func TestFilesThatCannotBeUsed(t *testing.T) {
+	for file, says := range map[string]string{
+		filepath.Join(t.TempDir(), "none.xml"): "no such file",
+		write(t, "<graphs version=\"1\"/>"):    "the root is <graphs>",
+		write(t, "<system version=\"1\"><cpu"): "ends inside an element",
+		t.TempDir():                            "no regular file",
+	} {
+		s := on(t, "vm-one-card")
+		s.File, s.Dump = file, filepath.Join(file, "no", "folder.xml")
+		f := detect.Load(s)
+		text := fmt.Sprint(f.Report.Faults)
+		if !strings.Contains(text, says) || !strings.Contains(text, "NCCL_TOPO_DUMP_FILE cannot be written") {
+			t.Errorf("%s, want %q", text, says)
+		}
+		if !cmp.Equal(has(f.Machine), []string{"eth0 0@0/0000:00:03.0"}) || strings.Contains(f.From, file) {
+			t.Errorf("%v from %s", has(f.Machine), f.From)
+		}
+	}
+}
+
+// Some clouds leave the topology of a virtual machine's host at a place that NCCL knows.
+func TestVirtualTopology(t *testing.T) {
+	s := detect.Settings{NVML: none, Root: fstest.MapFS{
+		"var/run/nvidia-topologyd/virtualTopology.xml": {Data: []byte(head + `</cpu><cpu numaid="1" arch="x86_64" vendor="GenuineIntel"
+ familyid="6" modelid="207" affinity="c"/></system>`)},
+		"proc/cpuinfo": {Data: []byte("vendor_id\t: GenuineIntel\n")},
+	}}
+	if f := detect.Load(s); len(f.Machine.CPUs) != 2 || !strings.Contains(f.From, "/var/run/nvidia-topologyd/virtualTopology.xml") {
+		t.Errorf("%d NUMA nodes from %s", len(f.Machine.CPUs), f.From)
+	}
+}
+
+// A machine without NVIDIA's driver is usual: no note, a word at the source. A driver that fails is a note.
+func TestDriver(t *testing.T) {
+	s := on(t, "vm-one-card")
+	f := detect.Load(s)
+	if strings.Contains(fmt.Sprint(f.Report.Notes), "NV") || !strings.Contains(f.From, "no NVIDIA driver") {
+		t.Errorf("from %s, %v", f.From, f.Report.Notes)
+	}
+	s.NVML = func() (nvml.Interface, error) { return nil, fmt.Errorf("NVML does not start: driver not loaded") }
+	if f = detect.Load(s); !strings.Contains(fmt.Sprint(f.Report.Notes), "driver not loaded") {
+		t.Errorf("from %s, %v", f.From, f.Report.Notes)
+	}
+}
