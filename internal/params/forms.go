@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hccl.dev/hccl/internal/cpuset"
 	"hccl.dev/hccl/internal/log"
 )
 
@@ -196,6 +197,16 @@ func seconds(least float64, at func(*Values) *time.Duration) form {
 			*at(v) = time.Duration(n * float64(time.Second))
 			return nil
 		}}
+}
+
+func processors(at func(*Values) *cpuset.Set) form {
+	return form{Kind: Text, Range: "processors, such as 0-3,8", set: func(v *Values, s string) error {
+		set, err := cpuset.Parse(s)
+		if err == nil {
+			*at(v) = set
+		}
+		return err
+	}}
 }
 
 func ports(at func(*Values) *PortRange) form {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"hccl.dev/hccl/internal/cpuset"
 	"hccl.dev/hccl/internal/log"
 )
 
@@ -35,6 +36,10 @@ func TestValues(t *testing.T) {
 		v.SocketFamily != "AF_INET6" {
 		t.Errorf("%+v", v)
 	}
+	if v = from(map[string]string{"NCCL_PROXY_CPUSET": " 0-3,8"}); !v.ProxyCPUs.Equal(cpuset.Of(0, 1, 2, 3, 8)) || v.IgnoreAffinity {
+		t.Errorf("processors %s", v.ProxyCPUs)
+	}
+	v = from(map[string]string{"NCCL_MAX_CTAS": "4", "NCCL_MIN_NCHANNELS": "8"})
 	if least, most := v.Channels(); least != 4 || most != 4 {
 		t.Errorf("channels %d to %d, want the least held to the most, 4", least, most)
 	}
@@ -47,6 +52,7 @@ func TestBadValuesKeepTheDefault(t *testing.T) {
 		{"NCCL_DEBUG", "inof", "INFO"}, {"NCCL_SHM_DISABLE", "yes", "0 to 1"},
 		{"NCCL_SOCKET_FAMILY", "AF_UNIX", "AF_INET6"}, {"HCCL_INIT_TIMEOUT", "NaN", "seconds"}, {"HCCL_INIT_TIMEOUT", "0", "0.001"},
 		{"HCCL_TIMEOUT", "1e300", "1e+09"}, {"HCCL_PORT_RANGE", "9-1", "42000"}, {"HCCL_PORT_RANGE", "0-1", "65535"},
+		{"NCCL_PROXY_CPUSET", "3-1", "0-3"}, {"NCCL_PROXY_CPUSET", "0x3", "0-3"}, {"NCCL_TOPO_DUMP_FILE_RANK", "-1", "whole"},
 		{"NCCL_DEBUG_SUBSYS", "NETT", "NET"}, {"NCCL_DEBUG_TIMESTAMP_LEVELS", "WARN,INF", "INFO"},
 	} {
 		v, found := from(map[string]string{c.name: c.value}), false

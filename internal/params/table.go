@@ -2,7 +2,10 @@ package params
 
 import (
 	"cmp"
+	"math"
 	"time"
+
+	"hccl.dev/hccl/internal/cpuset"
 )
 
 // Values is a snapshot of all settings. It never changes once Load has returned it.
@@ -28,6 +31,10 @@ type Values struct {
 	PortRange                     PortRange     // zero: any
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
+	TopoFile, TopoDumpFile        string        // paths, "": none
+	TopoDumpRank                  int           // who writes TopoDumpFile
+	IgnoreAffinity                bool          // threads may leave the processors that a launcher chose
+	ProxyCPUs                     cpuset.Set    // of the library's own threads; empty: choose
 
 	settings []Setting
 	told     told // what report said at INFO
@@ -92,6 +99,16 @@ var table = []Knob{
 		text(func(v *Values) *string { return &v.SocketIfname })},
 	{"NCCL_SOCKET_FAMILY", "", "Addresses to use: AF_INET or AF_INET6; both without it.",
 		oneOf(func(v *Values) *string { return &v.SocketFamily }, "AF_INET", "AF_INET6")},
+	{"NCCL_TOPO_FILE", "", "Topology to go by, in NCCL's XML form; what is on the machine completes it. hccl topo check looks through it.",
+		text(func(v *Values) *string { return &v.TopoFile })},
+	{"NCCL_TOPO_DUMP_FILE", "", "File to write the topology to that was found, when a communicator is made.",
+		text(func(v *Values) *string { return &v.TopoDumpFile })},
+	{"NCCL_TOPO_DUMP_FILE_RANK", "0", "The rank that writes NCCL_TOPO_DUMP_FILE.",
+		count(0, math.MaxInt32, func(v *Values) *int { return &v.TopoDumpRank })},
+	{"NCCL_IGNORE_CPU_AFFINITY", "0", "1: the library's own threads go near their card also where a launcher keeps the process elsewhere.",
+		flag(func(v *Values) *bool { return &v.IgnoreAffinity })},
+	{"NCCL_PROXY_CPUSET", "", "Processors of the library's own threads; without it those near the card, where there are several NUMA nodes.",
+		processors(func(v *Values) *cpuset.Set { return &v.ProxyCPUs })},
 	{"NCCL_COMM_ID", "", "host:port at which rank 0 listens, in place of the address in the unique id.",
 		text(func(v *Values) *string { return &v.CommID })},
 	{"NCCL_COMM_BLOCKING", "-1", "1: calls that make a communicator wait for it; 0: they do not; -1: as their config says.",
