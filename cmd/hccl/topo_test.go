@@ -104,9 +104,16 @@ func TestTopoExplains(t *testing.T) {
 	file := machines + "h100-nvswitch-8nic.xml"
 	out, _, status := hccl(t, "topo", "explain", file, "0", "1")
 	for _, says := range []string{"gpu0 to gpu1: NVL (NVLink), 370.8 GB/s", "gpu0 -NVL 370.8- nvs -NVL 370.8- gpu1", "not taken: PHB",
-		"net0  fabric  net1", "side by side: 418.8 GB/s over 2 ways"} {
+		"net0  fabric  net1", "side by side: 418.8 GB/s\n  1 x NVL 370.8 GB/s\n  1 x PHB 48 GB/s"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("no %q in %s", says, out)
+		}
+	}
+	mesh, _, _ := hccl(t, "topo", "explain", machines+"full-mesh-8gpu.xml", "0", "1")
+	for _, says := range []string{"gpu0 to gpu1: NET (over the network), 48 GB/s", "net0  fabric  net1", "left to the network",
+		"not taken: NVL (NVLink), 40.1 GB/s", "before the bandwidth\n  5 more like it", "  6 x NVB 40.1 GB/s"} {
+		if !strings.Contains(mesh, says) {
+			t.Errorf("no %q in %s", says, mesh)
 		}
 	}
 	if again, _, _ := hccl(t, "topo", "explain", "--file", file, "gpu0", "gpu1"); status != 0 || again != out {

@@ -54,11 +54,19 @@ func explain(out io.Writer, t *path.Table, a, b string) error {
 	}
 	for _, o := range e.Others {
 		fmt.Fprintf(out, "\nnot taken: %s\n  %s\n  %s\n", pathText(g, o.Path), hops(g, o.Path), o.Why)
+		if o.Alike > 0 {
+			fmt.Fprintf(out, "  %d more like it\n", o.Alike)
+		}
 	}
 	if ways, sum := t.Ways(from, to); len(ways) > 1 {
-		fmt.Fprintf(out, "\nside by side: %.4g GB/s over %d ways\n", sum, len(ways))
-		for _, w := range ways {
-			fmt.Fprintf(out, "  %s %.4g GB/s\n", w.Type, w.Bandwidth)
+		fmt.Fprintf(out, "\nside by side: %.4g GB/s\n", sum)
+		for len(ways) > 0 {
+			alike := 1
+			for alike < len(ways) && ways[alike].Type == ways[0].Type && ways[alike].Bandwidth == ways[0].Bandwidth {
+				alike++
+			}
+			fmt.Fprintf(out, "  %d x %s %.4g GB/s\n", alike, ways[0].Type, ways[0].Bandwidth)
+			ways = ways[alike:]
 		}
 	}
 	return nil

@@ -160,9 +160,10 @@ var meanings = [...]string{path.LOC: "itself", path.NVL: "NVLink", path.NVB: "NV
 	path.PXN: "NVLink to the GPU beside the port, which sends", path.PHB: "through the CPU", path.SYS: "between NUMA nodes",
 	path.NET: "over the network", path.DIS: "not connected"}
 
-// showMatrix is a table of the paths, each with type and GB/s, and the types explained.
+// showMatrix is a table of the paths, each with type and GB/s, and the types explained. Ports that are alike share a row and a column.
 func showMatrix(out io.Writer, t *path.Table) error {
-	ends := append(append([]int(nil), t.Graph.GPUs...), t.Graph.Ports...)
+	ports, alike := alikePorts(t)
+	ends := append(append([]int(nil), t.Graph.GPUs...), ports...)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "\nGB/s")
 	for _, to := range ends {
@@ -188,5 +189,30 @@ func showMatrix(out io.Writer, t *path.Table) error {
 			fmt.Fprintf(out, "  %s  %s\n", path.Type(typ), text)
 		}
 	}
+	for _, n := range ports {
+		if len(alike[n]) > 0 {
+			fmt.Fprintf(out, "%s stands for %s as well\n", t.Graph.Nodes[n].Name, list(alike[n]))
+		}
+	}
 	return nil
+}
+
+// alikePorts are the ports that differ in their paths from and to GPUs, and for each the names of the others like it.
+func alikePorts(t *path.Table) (different []int, alike map[int][]string) {
+	first := map[string]int{}
+	alike = map[int][]string{}
+	for _, port := range t.Graph.Ports {
+		var b strings.Builder
+		for _, gpu := range t.Graph.GPUs {
+			to, from := t.Between(gpu, port), t.Between(port, gpu)
+			fmt.Fprintln(&b, to.Type, to.Bandwidth, from.Type, from.Bandwidth)
+		}
+		if like, ok := first[b.String()]; ok {
+			alike[like] = append(alike[like], t.Graph.Nodes[port].Name)
+			continue
+		}
+		first[b.String()] = port
+		different = append(different, port)
+	}
+	return different, alike
 }

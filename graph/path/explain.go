@@ -16,28 +16,37 @@ type Explanation struct {
 
 // Alternative is a way that is not taken.
 type Alternative struct {
-	Path Path
-	Why  string
+	Path  Path
+	Why   string
+	Alike int // further ways of this type, bandwidth and length
 }
 
 // Explain tells why data go from one GPU or port to another as they do.
 func (t *Table) Explain(from, to int) Explanation {
 	e := Explanation{Path: t.Between(from, to)}
-	for _, r := range t.rules[pair{from, to}] {
+	best := e.Path // of those that are compared by type, bandwidth and hops; rules come after
+	net, byNet := t.ByNetwork(from, to)
+	if e.Path.Type == NET && byNet {
+		e.Path = net
+	}
+	for k, r := range t.rules[pair{from, to}] {
+		if k == 0 {
+			best = r.before
+		}
 		e.Rules = append(e.Rules, t.ruleText(r, from, to))
 		e.add(r.before, t.refused(r))
 	}
 	for _, typ := range []topo.LinkType{topo.NVL, topo.C2C, topo.PCI} {
 		if p := t.without(from, to, typ); p.Exists() {
-			e.add(p, e.Path.against(p))
+			e.add(p, best.against(p))
 		}
 	}
 	ways, _ := t.Ways(from, to)
 	for _, p := range ways {
-		e.add(p, e.Path.against(p))
+		e.add(p, best.against(p))
 	}
-	if p, ok := t.ByNetwork(from, to); ok && from != to {
-		e.add(p, "the network is taken only where both GPUs have a port within PXB that is faster than the path between them")
+	if byNet && from != to {
+		e.add(net, "the network is taken only where both GPUs have a port within PXB that is faster than the path between them")
 	}
 	slices.SortStableFunc(e.Others, func(a, b Alternative) int {
 		if a.Path.before(b.Path) {
@@ -56,27 +65,34 @@ func (e *Explanation) add(p Path, why string) {
 	if slices.Equal(p.Links, e.Path.Links) || len(p.Links) == 0 {
 		return
 	}
-	for _, o := range e.Others {
-		if slices.Equal(o.Path.Links, p.Links) {
+	for k := range e.Others {
+		switch o := &e.Others[k]; {
+		case slices.Equal(o.Path.Links, p.Links):
+			return
+		case o.Path.Type == p.Type && o.Path.Bandwidth == p.Bandwidth && len(o.Path.Links) == len(p.Links):
+			o.Alike++
 			return
 		}
 	}
-	e.Others = append(e.Others, Alternative{p, why})
+	e.Others = append(e.Others, Alternative{Path: p, Why: why})
 }
 
 // against says why q is not taken where p is.
 func (p Path) against(q Path) string {
+	more := len(q.Links) - len(p.Links)
 	switch {
-	case q.Type != p.Type && p.before(q):
+	case q.before(p):
+		return "better by itself, but refused by a rule"
+	case q.Type != p.Type:
 		return fmt.Sprintf("%s is worse than %s, and the type decides before the bandwidth", q.Type, p.Type)
 	case q.Bandwidth < p.Bandwidth:
 		return fmt.Sprintf("of the same type, but narrower: %.4g of %.4g GB/s", q.Bandwidth, p.Bandwidth)
-	case len(q.Links) > len(p.Links):
-		return fmt.Sprintf("of the same type and bandwidth, but %d hops more", len(q.Links)-len(p.Links))
-	case p.before(q):
-		return "as good; the first in the order of the source is taken"
+	case more == 1:
+		return "of the same type and bandwidth, but one hop more"
+	case more > 1:
+		return fmt.Sprintf("of the same type and bandwidth, but %d hops more", more)
 	}
-	return "better by itself, but refused by a rule"
+	return "as good; the first in the order of the source is taken"
 }
 
 // ruleText says what a rule did.
@@ -100,6 +116,8 @@ func (t *Table) ruleText(r rule, from, to int) string {
 // refused says why the way before a rule is not taken.
 func (t *Table) refused(r rule) string {
 	switch r.id {
+	case netFaster:
+		return "the network is faster"
 	case noP2P:
 		return "GPUs that far apart do not access each other's memory"
 	case relayedPXN:
