@@ -33,13 +33,12 @@ func newGuide(w *walks) *guide {
 
 func (g *guide) price(price []float64, exact bool, found []column) ([]column, float64) {
 	g.w.reprice(price)
-	for a := range g.w.gpus {
-		for b := range g.w.gpus {
-			g.s.c[a*g.s.n+b], _, _ = g.w.hop(a, b)
-		}
-	}
+	g.hops()
 	exact = exact && g.s.n <= mostExact || g.s.n <= fewExact
 	switch {
+	case g.w.closed && g.w.fabric:
+		found, _ = g.inside(found, exact)
+		fallthrough
 	case g.w.closed:
 		return g.tour(found, -1, exact)
 	case g.cross:
@@ -48,6 +47,25 @@ func (g *guide) price(price []float64, exact bool, found []column) ([]column, fl
 		return g.ports(found)
 	}
 	return g.slowly(found, exact)
+}
+
+func (g *guide) hops() {
+	for a := range g.w.gpus {
+		for b := range g.w.gpus {
+			g.s.c[a*g.s.n+b], _, _ = g.w.hop(a, b)
+		}
+	}
+}
+
+// inside finds rings that stay in a host although they could leave it: those that leave it cheapest may do so once only, and then there
+// is no such ring.
+func (g *guide) inside(found []column, exact bool) ([]column, float64) {
+	g.w.fabric = false
+	g.hops()
+	found, cost := g.tour(found, -1, exact)
+	g.w.fabric = true
+	g.hops()
+	return found, cost
 }
 
 // ports finds the cheapest ring by each port.
@@ -150,7 +168,7 @@ func (g *guide) keep(found []column, tour []int, port int) []column {
 	}
 	ring := g.ring(tour, port)
 	if g.w.closed && len(ring.Segments) == 1 && ring.Segments[0].Out >= 0 {
-		return found // out and in again at one place only: no ring of segments
+		return g.twice(found, tour, port)
 	}
 	clear(g.load)
 	g.w.loads(&ring, g.load)
@@ -163,6 +181,24 @@ func (g *guide) keep(found []column, tour []int, port int) []column {
 	}
 	g.rings = append(g.rings, ring)
 	return append(found, c)
+}
+
+// twice keeps a tour that leaves the host and comes back once only, which is no ring of segments: it has to do so a second time, where
+// that costs least.
+func (g *guide) twice(found []column, tour []int, port int) []column {
+	least := math.Inf(1)
+	for k, a := range tour {
+		b := tour[(k+1)%len(tour)]
+		inside, out, _ := g.w.hop(a, b)
+		if by, _, _ := g.w.byFabric(a, b); out < 0 && by-inside < least {
+			g.w.forced, least = g.w.move(a, b), by-inside
+		}
+	}
+	if g.w.forced >= 0 && least < far {
+		found = g.keep(found, tour, port)
+	}
+	g.w.forced = -1
+	return found
 }
 
 // ring turns the tour so that it begins after the port, or after a hop through the fabric, and cuts it where it leaves the host.

@@ -37,7 +37,7 @@ type Effort struct {
 }
 
 // Thorough is enough for the optimum on all machines in use today.
-var Thorough = Effort{Slack: 0.002, Rounds: 400}
+var Thorough = Effort{Slack: 0.0005, Rounds: 400}
 
 // Rings packs rings into copies of host n. limit is the bound for any schedule (Bound), in which every ring packing stays.
 func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
@@ -76,7 +76,7 @@ const crossGain = 1.02
 // a few of them: with these alone, weighed anew, it may be nearly as good.
 var fewRings = []int{16, 32, 64}
 
-const thinned = 0.004 // what thinning may cost of the bandwidth
+const thinned = 0.0003 // what thinning may cost of the bandwidth
 
 // thin is the programme with fewer columns.
 func (p *program) thin() *program {

@@ -10,20 +10,27 @@ type Result struct {
 	Turned       *Network    // that network; nil where both directions are alike and Scatter is Gather
 }
 
-// Search finds the rings and trees of so many copies of a host.
+// Search finds the rings and trees of so many copies of a host, both at the same time.
 func Search(n *Network, hosts int, e Effort) Result {
 	r := Result{Hosts: hosts, Ranks: hosts * len(n.GPUs), Limit: Bound(n, hosts)}
-	r.Rings = Rings(n, hosts, r.Limit, e)
+	limit := r.Limit
+	done := make(chan RingPacking, 1)
+	go func() { done <- Rings(n, hosts, limit, e) }()
+	r.trees(n, e)
+	r.Rings = <-done
+	return r
+}
+
+func (r *Result) trees(n *Network, e Effort) {
 	trees := e
 	trees.Slack = max(e.Slack, treeSlack)
-	r.Gather = Trees(n, hosts, r.Limit, trees)
+	r.Gather = Trees(n, r.Hosts, r.Limit, trees)
 	if n.Duplex() {
 		r.Scatter = r.Gather
-		return r
+		return
 	}
 	r.Turned = n.Reversed()
-	r.Scatter = Trees(r.Turned, hosts, Bound(r.Turned, hosts), trees)
-	return r
+	r.Scatter = Trees(r.Turned, r.Hosts, Bound(r.Turned, r.Hosts), trees)
 }
 
 // treeSlack is near enough for trees: the last percent takes as long as all before.

@@ -22,17 +22,17 @@ func (s square) cost(tour []int) float64 {
 
 // tours finds the cheapest closed tour through all points of a square, from the last point on. exact is the dynamic programme of
 // M. Held and R. Karp ("A dynamic programming approach to sequencing problems", 1962): the cheapest way from the last point through a
-// set of others to one of them, for each set and each last one, 2^n n^2 steps. Ways that cost more than a tour is allowed to are not
-// followed: from all ways out of a point, and then from all into it, what the cheapest costs is taken off first, which every tour
-// pays, and so shows early what a way costs beyond that (J. Little and others, "An algorithm for the traveling salesman problem", 1963).
+// set of others to one of them, for each set and each last one, 2^n n^2 steps.
 //
-// Most prices are 0 or alike at an optimum, so a tour that costs less is often ruled out without any of this: a tour is also a tree
-// from its start, and one towards it.
+// Most prices are 0 or alike at an optimum, so a tour that costs less than one that is known is often ruled out without it. What the
+// cheapest way out of each point costs, and then the cheapest into it, is taken off first: every tour pays it (J. Little and others,
+// "An algorithm for the traveling salesman problem", 1963). And a tour is also a tree from its start, and one towards it.
 type tours struct {
 	tree arborescence
 	back square
 	less square    // the costs beyond what every tour pays
-	best []float64 // of (set, last of it): set*n + last, far where there is no way
+	best []float64 // of (set, last of it): set*n + last, far where last is not in the set
+	into []float64 // less turned round: into[to*n+from]
 	tour []int
 }
 
@@ -47,7 +47,7 @@ func (t *tours) exact(s square, most float64) ([]int, float64) {
 	if enough := most * (1 - 1e-9); paid >= enough || n >= fewExact && paid+t.trees(n) >= enough {
 		return nil, most
 	}
-	t.fill(n, most-paid)
+	t.fill(n)
 	full := 1<<n - 1
 	last, cost := -1, most-paid
 	for v := range n {
@@ -97,31 +97,40 @@ func (t *tours) reduce(s square) (paid float64) {
 }
 
 // fill goes through the sets in the order of their numbers, in which a set comes after its parts.
-func (t *tours) fill(n int, most float64) {
+func (t *tours) fill(n int) {
 	if len(t.best) < n<<n {
 		t.best = make([]float64, n<<n)
 	}
-	best := t.best[:n<<n]
-	for k := range best {
-		best[k] = 2 * far
-	}
-	for v := range n {
-		best[(1<<v)*n+v] = t.less.at(n, v)
+	t.into = t.into[:0]
+	for to := range n {
+		for from := range n {
+			t.into = append(t.into, t.less.at(from, to))
+		}
 	}
 	for set := 1; set < 1<<n; set++ {
-		for v, here := range best[set*n : set*n+n] {
-			if here >= most {
-				continue
-			}
-			for u, c := range t.less.c[v*(n+1) : v*(n+1)+n] {
-				if set>>u&1 == 0 {
-					if k := (set|1<<u)*n + u; here+c < best[k] {
-						best[k] = here + c
-					}
-				}
+		row := t.best[set*n : set*n+n]
+		for to := range row {
+			switch before := set &^ (1 << to); {
+			case before == set:
+				row[to] = 2 * far
+			case before == 0:
+				row[to] = t.less.at(n, to)
+			default:
+				row[to] = cheapest(t.best[before*n:before*n+n], t.into[to*n:to*n+n])
 			}
 		}
 	}
+}
+
+// cheapest is the least sum of two entries of one place.
+func cheapest(a, b []float64) float64 {
+	least := a[0] + b[0]
+	for k := 1; k < len(a) && k < len(b); k++ {
+		if c := a[k] + b[k]; c < least {
+			least = c
+		}
+	}
+	return least
 }
 
 // trace walks back from the last point: the point before is one whose cost and step add up to the cost here.

@@ -11,6 +11,7 @@ type walks struct {
 	gpus, nets int
 	closed     bool // rings close inside the host; else each host is passed from a port to a port
 	fabric     bool // a ring may leave the host and come back
+	forced     int  // a move between GPUs that has to go by the fabric whatever it costs; -1: none
 	moves      [][]use
 	hold       []float64 // of each row, GB/s
 	rowOf      []int     // of each link, -1 where no move uses it
@@ -27,7 +28,7 @@ type use struct {
 const far = 1e6
 
 func newWalks(n *Network, hosts int) *walks {
-	w := &walks{gpus: len(n.GPUs), nets: len(n.Nets), closed: hosts == 1, fabric: n.Cut && len(n.Nets) > 0}
+	w := &walks{gpus: len(n.GPUs), nets: len(n.Nets), closed: hosts == 1, fabric: n.Cut && len(n.Nets) > 0, forced: -1}
 	if w.closed && !w.fabric {
 		w.nets = 0
 	}
@@ -111,12 +112,16 @@ func (w *walks) hop(a, b int) (cost float64, out, in int) {
 	if !w.fabric {
 		return cost, out, in
 	}
-	o, p := w.port(func(p int) float64 { return w.cost[w.move(a, p)] })
-	i, q := w.port(func(p int) float64 { return w.cost[w.move(p, b)] })
-	if o+i < cost {
-		return o + i, p, q
+	if by, p, q := w.byFabric(a, b); by < cost || w.move(a, b) == w.forced {
+		return by, p, q
 	}
 	return cost, out, in
+}
+
+func (w *walks) byFabric(a, b int) (cost float64, out, in int) {
+	o, p := w.port(func(p int) float64 { return w.cost[w.move(a, p)] })
+	i, q := w.port(func(p int) float64 { return w.cost[w.move(p, b)] })
+	return o + i, p, q
 }
 
 // port is the port for which something costs least.
