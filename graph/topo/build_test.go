@@ -134,3 +134,20 @@ func TestPCISpeeds(t *testing.T) {
 		t.Errorf("4 lanes: %g, want 6", got)
 	}
 }
+
+// A card whose link cannot carry half of its ports' traffic is noticed, unless the link is not known anyway.
+func TestNarrowLinkIsNoticed(t *testing.T) {
+	for _, c := range []struct {
+		speed       string
+		mbps, notes int
+	}{{"8 GT/s", 200_000, 1}, {"16 GT/s", 200_000, 0}, {"", 200_000, 1}} { // 12 GB/s of 25; 24 of 25; not known, which is a note itself
+		m := host(&topo.Device{Line: 3, BusID: "5:0:0.0", Class: topo.ClassNIC, Speed: c.speed, Width: 16,
+			NIC: &topo.NIC{Ports: []*topo.Port{{Mbps: c.mbps}}}})
+		var r topo.Report
+		topo.Clean(m, &r)
+		narrow := len(r.Notes) > 0 && strings.Contains(r.Notes[0].What, "limits them")
+		if len(r.Notes) != c.notes || narrow != (c.speed == "8 GT/s") {
+			t.Errorf("%q: %v", c.speed, r.Notes)
+		}
+	}
+}

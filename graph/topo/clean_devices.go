@@ -102,6 +102,7 @@ func (c *cleaner) ports() {
 	c.Walk(func(_ *CPU, d *Device) {
 		if d.NIC != nil {
 			all = append(all, d.NIC.Ports...)
+			c.narrow(d)
 		}
 	})
 	var double []*Port
@@ -121,6 +122,19 @@ func (c *cleaner) ports() {
 			taken[p.Number].Line, free),
 			"give each port its own dev")
 		p.Number, taken[free] = free, p
+	}
+}
+
+// narrow notices a card whose link carries less than half of what its ports do: the link is described wrongly, or several cards are
+// described as one.
+func (c *cleaner) narrow(d *Device) {
+	sum := 0.0
+	for _, p := range d.NIC.Ports {
+		sum += p.Bandwidth()
+	}
+	if link := d.Bandwidth(); d.Speed != "" && d.Width > 0 && link < sum/2 {
+		c.Note(d.Line, fmt.Sprintf("the ports of NIC %s have %.4g GB/s together, but its link has %.4g GB/s and limits them", d.BusID, sum, link),
+			"compare link_speed and link_width with lspci -vv (LnkSta), and give each card a <pci> of its own")
 	}
 }
 
