@@ -21,16 +21,17 @@ func topoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "topo [FILE]", Short: "shows, checks and searches topologies", Args: cobra.ArbitraryArgs,
 		Long: "Works on topologies in NCCL's XML format, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads them. With a file and no " +
-			"command it shows the machine as a tree, and the paths between its GPUs and network ports as a table.",
+			"command it shows the machine as a tree, and the paths between its GPUs and network ports as a table. Without a file it is this " +
+			"machine, as the kernel and NVIDIA's driver show it; NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE count then as for the library.",
 	}
 	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand(), topoXMLCommand(), topoGraphCommand())
-	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand())
+	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand(), topoRecordCommand())
 	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
 	cmd.Flags().StringVar(&svg, "svg", "", "draw the machine and the rings found for it into a `FILE` instead")
 	cmd.Flags().IntVarP(&hosts, "hosts", "n", 1, "`NUMBER` of such machines that the rings of --svg join")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && file == "" {
-			return cmd.Help()
+		if len(args) == 0 && file == "" && svg == "" {
+			return showHere(cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}
 		if len(args) > 0 && !exists(args[0]) {
 			var known []string
@@ -64,15 +65,18 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// fileOf is the file named with --file, or by the only word.
+// fileOf is the file named with --file, or by the only word; "" for this machine.
 func fileOf(flag string, args []string) (string, error) {
 	if flag != "" {
 		args = append([]string{flag}, args...)
 	}
-	if len(args) != 1 {
-		return "", errors.New("name one topology file, as a word or with --file")
+	switch len(args) {
+	case 0:
+		return "", nil
+	case 1:
+		return args[0], nil
 	}
-	return args[0], nil
+	return "", errors.New("name one topology file, as a word or with --file, or none for this machine")
 }
 
 // warn tells that a file has faults; hccl topo check tells which.
@@ -82,11 +86,8 @@ func warn(out io.Writer, file string, r *topo.Report) {
 	}
 }
 
-// tableOf has the paths of the machine in a file.
+// tableOf has the paths of the machine in a file, or of this one.
 func tableOf(file string) (*path.Table, error) {
-	if file == "" {
-		return nil, errors.New("name one topology file, as a word or with --file")
-	}
 	m, _, err := readMachine(file)
 	if err != nil {
 		return nil, err
@@ -94,8 +95,12 @@ func tableOf(file string) (*path.Table, error) {
 	return path.New(topo.Build(m)), nil
 }
 
-// readMachine reads the topology in a file. What is wrong in it is in the report.
+// readMachine reads the topology in a file, "" for this machine. What is wrong in it is in the report.
 func readMachine(file string) (*topo.Machine, *topo.Report, error) {
+	if file == "" {
+		f := here()
+		return f.Machine, f.Report, nil
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, nil, err // names the file
