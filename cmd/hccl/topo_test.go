@@ -133,6 +133,13 @@ func TestTopoMatrix(t *testing.T) {
 	if got.Cost[3][3] != 0 || got.Bandwidth[0][1] != 370.8 || got.Cost[0][8] != 1 || got.Type[0][8] != "NET" || got.Ranks[8].Host != 1 {
 		t.Errorf("%.300s", out)
 	}
+	empty := filepath.Join(t.TempDir(), "empty.xml")
+	if err := os.WriteFile(empty, []byte(`<system version="1"><cpu numaid="0" arch="arm64"/></system>`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, status := hccl(t, "topo", "matrix", empty); status != 1 || !strings.Contains(text, "no GPU with a rank") {
+		t.Errorf("status %d, %s", status, text)
+	}
 	_, text, status := hccl(t, "topo", "matrix", machines+"gb10.xml", "--scope", "some")
 	if status != 1 || !strings.Contains(text, "all, local or none") {
 		t.Errorf("status %d, %s", status, text)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,14 +18,15 @@ func topoExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain [FILE] FROM TO", Short: "tells which way data take between two ranks, and why", Args: cobra.ArbitraryArgs,
 		Long: "Tells which way data take from one GPU to another, by which rules, and why other ways are not taken. FROM and TO are ranks, " +
-			"or ports as net0. Ways that can be used side by side are listed with their sum; NCCL uses the first only.",
+			"or ports as net0. Without a file it is this machine. Ways that can be used side by side are listed with their sum; NCCL uses " +
+			"the first only.",
 		Example: "  hccl topo explain host.xml 0 5\n  hccl topo explain --file host.xml 0 net1\n",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 3 && file == "" {
 				file, args = args[0], args[1:]
 			}
 			if len(args) != 2 {
-				return fmt.Errorf("name two ranks, and the file before them or with --file: hccl topo explain FILE 0 1")
+				return errors.New("name two ranks, and the file before them or with --file: hccl topo explain FILE 0 1")
 			}
 			t, err := tableOf(file)
 			if err != nil {

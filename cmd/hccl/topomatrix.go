@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -31,7 +32,8 @@ func topoMatrixCommand() *cobra.Command {
 		Use: "matrix [FILE]", Short: "tells the cost of each pair of ranks", Args: cobra.ArbitraryArgs,
 		Long: "Tells the cost of each ordered pair of ranks, for whoever places ranks. A cost says how long a byte takes; 1 is 48 GB/s, a " +
 			"PCIe 5.0 x16 link. Where links are known it is 48 over the path's GB/s; where only places are known it is a weight: 1 in one " +
-			"NUMA node, 3 across NUMA nodes, 15 through one network switch, 30 beyond. With --hosts the file stands for that many hosts.",
+			"NUMA node, 3 across NUMA nodes, 15 through one network switch, 30 beyond. With --hosts the file stands for that many hosts; " +
+			"without a file it is this machine.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := fileOf(file, args)
 			if err != nil {
@@ -46,6 +48,9 @@ func topoMatrixCommand() *cobra.Command {
 				return fmt.Errorf("--scope is all, local or none, and --hosts from 1 to 4096, not %s and %d", scope, hosts)
 			}
 			m := cost.OfHosts(t, hosts, how)
+			if len(m.Ranks) == 0 {
+				return errors.New("the topology has no GPU with a rank, so there is no cost to tell")
+			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(costsOf(m, name, hosts))
 			}
@@ -60,7 +65,7 @@ func topoMatrixCommand() *cobra.Command {
 }
 
 func costsOf(m *cost.Matrix, file string, hosts int) costs {
-	c := costs{File: filepath.Base(file), Hosts: hosts, Ranks: m.Ranks}
+	c := costs{File: baseOf(file), Hosts: hosts, Ranks: m.Ranks}
 	for _, row := range m.Cells {
 		c.Cost = append(c.Cost, column(row, func(c cost.Cell) float64 { return c.Cost }))
 		c.Bandwidth = append(c.Bandwidth, column(row, func(c cost.Cell) float64 { return c.Bandwidth }))
@@ -68,6 +73,14 @@ func costsOf(m *cost.Matrix, file string, hosts int) costs {
 		c.Type = append(c.Type, column(row, func(c cost.Cell) string { return c.Type }))
 	}
 	return c
+}
+
+// baseOf is a file's name; this machine has none.
+func baseOf(file string) string {
+	if file == "" {
+		return ""
+	}
+	return filepath.Base(file)
 }
 
 // column takes one figure out of each cell of a row.
