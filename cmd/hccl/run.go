@@ -92,10 +92,24 @@ func (o *runOptions) run(args []string) error {
 	for r := range o.n {
 		if failed := g.start(r, args, out, err); failed != nil {
 			g.signal(syscall.SIGKILL)
-			return fmt.Errorf("rank %d cannot be started: %w", r, failed)
+			return fmt.Errorf("rank %d cannot be started: %w%s", r, failed, howElse(args[0], failed))
 		}
 	}
 	return g.await(signals)
+}
+
+// howElse says how a program is started whose file is there, but no command: most often it is a script.
+func howElse(program string, failed error) string {
+	if info, err := os.Stat(program); err != nil || info.IsDir() {
+		return ""
+	}
+	if errors.Is(failed, exec.ErrNotFound) {
+		return "; there is a file of this name in this folder: write ./" + program + ", or its interpreter before it, as in -- python3 " + program
+	}
+	if errors.Is(failed, syscall.EACCES) {
+		return "; make it executable (chmod +x), or write its interpreter before it, as in -- python3 " + program
+	}
+	return ""
 }
 
 func freePort() (int, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -121,6 +122,20 @@ func TestSecondInterruptKills(t *testing.T) {
 	_ = c.Wait()
 	if said["no"] != 2 || c.ProcessState.ExitCode() != 137 {
 		t.Errorf("status %d, %v", c.ProcessState.ExitCode(), said)
+	}
+}
+
+// A script that is named like a command is told how it is started.
+func TestRunNamesTheWayToScripts(t *testing.T) {
+	tool(t) // builds it, from this folder
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("ranks.py", []byte("print()\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{"ranks.py": "write ./ranks.py, or its interpreter", "./ranks.py": "make it executable (chmod +x)"} {
+		if _, text, status := hccl(t, "run", "--", program); status != 1 || !strings.Contains(text, want) {
+			t.Errorf("%s: status %d, %q, want %q", program, status, text, want)
+		}
 	}
 }
 
