@@ -132,7 +132,8 @@ func TestRunNamesTheWayToScripts(t *testing.T) {
 	if err := os.WriteFile("ranks.py", []byte("print()\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for program, want := range map[string]string{"ranks.py": "write ./ranks.py, or its interpreter", "./ranks.py": "make it executable (chmod +x)"} {
+	for program, want := range map[string]string{"ranks.py": "write ./ranks.py, or its interpreter",
+		"./ranks.py": "make it executable (chmod +x)"} {
 		if _, text, status := hccl(t, "run", "--", program); status != 1 || !strings.Contains(text, want) {
 			t.Errorf("%s: status %d, %q, want %q", program, status, text, want)
 		}
