@@ -53,7 +53,7 @@ They are accepted: setting one is no mistake and is not reported as one, except 
 const manualFoot = `
 ---
 
-Before: [What the numbers are](numerics.md) · [All pages](README.md) · Next: [Streams of host memory](streams.md)
+Before: [What the numbers are](numerics.md) · [All pages](README.md) · Next: [Streams](streams.md)
 `
 
 // Manual is the list of settings for users.

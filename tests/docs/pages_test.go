@@ -104,16 +104,21 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 var (
-	indexed = regexp.MustCompile(`(?m)^\d+\. \[[^\]]+\]\(([a-z]+\.md)\)`)
+	indexed = regexp.MustCompile(`(?m)^\d+\. (\[[^\]]+\]\(([a-z]+\.md)\))`)
 	foot    = regexp.MustCompile(`\n---\n\n.*\[All pages\]\(README\.md\).*\n$`)
 )
 
 // Each page of the manual is in its index, and leads to the page before it and the one after it. -update writes that into the pages
 // that people write; in the others the tests that make them have it.
 func TestPagesStandInOneOrder(t *testing.T) {
-	var order []string
+	var order, links []string // names of pages, and the index's links to them
 	for _, found := range indexed.FindAllStringSubmatch(read(t, "docs/README.md").text, -1) {
-		order = append(order, found[1])
+		order, links = append(order, found[2]), append(links, found[1])
+	}
+	for _, name := range order {
+		if !strings.Contains(read(t, "README.md").text, "](docs/"+name+")") {
+			t.Errorf("README.md does not link docs/%s", name)
+		}
 	}
 	for _, p := range pages(t) {
 		name := path.Base(p.path)
@@ -122,10 +127,10 @@ func TestPagesStandInOneOrder(t *testing.T) {
 		}
 		at := slices.Index(order, name)
 		if at < 0 {
-			t.Errorf("%s is not in the list of docs/README.md", p.path)
+			t.Errorf("%s is not in the list of docs/README.md: add it, then go test ./tests/docs -run Order -update", p.path)
 			continue
 		}
-		want := leads(t, order, at)
+		want := leads(links, at)
 		if strings.HasSuffix(p.text, want) {
 			continue
 		}
@@ -138,19 +143,13 @@ func TestPagesStandInOneOrder(t *testing.T) {
 }
 
 // leads is the foot of a page.
-func leads(t *testing.T, order []string, at int) string {
-	t.Helper()
+func leads(links []string, at int) string {
 	text := "[All pages](README.md)"
 	if at > 0 {
-		text = "Before: [" + title(t, order[at-1]) + "](" + order[at-1] + ") · " + text
+		text = "Before: " + links[at-1] + " · " + text
 	}
-	if at < len(order)-1 {
-		text += " · Next: [" + title(t, order[at+1]) + "](" + order[at+1] + ")"
+	if at < len(links)-1 {
+		text += " · Next: " + links[at+1]
 	}
 	return "\n---\n\n" + text + "\n"
-}
-
-func title(t *testing.T, name string) string {
-	t.Helper()
-	return heading.FindStringSubmatch(read(t, "docs/"+name).text)[1]
 }
