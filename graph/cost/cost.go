@@ -7,8 +7,8 @@
 //	a rate      48 GB/s over the bandwidth of the path: where the links are known (PCI, NVLink, NICs)
 //	a measure   48 GB/s over what a probe of real transfers found
 //
-// Measures are kept by the hash of the topology, so that they are taken once (cache.go). The package computes; it times no transfer
-// and opens no file.
+// Measures are taken once and kept by the hash of the topology (measures.go). The package computes; it times no transfer and opens no
+// file (package store does).
 package cost
 
 import (
@@ -69,7 +69,8 @@ const (
 // Rank is where a rank is.
 type Rank struct {
 	Host   int    `json:"host"`
-	NUMA   int    `json:"numa"`             // -1: not known
+	NUMA   int    `json:"numa"`             // -1: not known, or of several
+	Cache  int    `json:"cache"`            // the last-level cache by its first processor; -1 likewise
 	Switch string `json:"switch,omitempty"` // of the network, "": not known
 	Device string `json:"device,omitempty"` // gpu0; "" for ranks on host memory
 }
@@ -120,7 +121,7 @@ func OfHosts(t *path.Table, hosts int, scope Scope) *Matrix {
 	gpus := byRank(t.Graph)
 	for h := range hosts {
 		for _, n := range gpus {
-			ranks = append(ranks, Rank{Host: h, NUMA: numaOf(t, n), Device: t.Graph.Nodes[n].Name})
+			ranks = append(ranks, Rank{Host: h, NUMA: numaOf(t, n), Cache: -1, Device: t.Graph.Nodes[n].Name})
 		}
 	}
 	m := OfPlaces(ranks, scope)

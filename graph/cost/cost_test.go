@@ -76,31 +76,83 @@ func TestCutPairsGoByNetwork(t *testing.T) {
 	}
 }
 
-// Measures replace weights, are kept under the topology's hash, and are not believed when they are of another one or damaged.
-func TestMeasures(t *testing.T) {
-	g := graphOf(t, "amd-nvlink-pairs")
-	m, fresh := cost.OfPlaces(places, cost.All), cost.OfPlaces(places, cost.All)
-	if err := m.SetMeasure(0, 4, 12e9); err != nil || m.Cells[0][4].Cost != 4 || m.Cells[0][4].Source != cost.Measure {
-		t.Errorf("%v %+v", err, m.Cells[0][4])
+// Measures replace what was assumed between ranks of a host by their places, and between hosts nothing.
+func TestMeasuresAreUsed(t *testing.T) {
+	found := cost.NewMeasures("x")
+	for _, v := range []cost.Measured{{Rate: 0}, {Rate: -1}, {Rate: 1e16}, {Rate: 1, Latency: -1}} {
+		if found.Set("a", "b", v) == nil {
+			t.Errorf("%+v was taken", v)
+		}
 	}
-	if m.SetMeasure(0, 4, 0) == nil || m.SetMeasure(0, 9, 1e9) == nil || m.Cells[0][4].Cost != 4 {
-		t.Error("a measure without sense was taken")
+	if err := found.Set("numa0/cache0", "numa1/cache0", cost.Measured{Rate: 12e9, Latency: 1e-6}); err != nil {
+		t.Fatal(err)
 	}
-	hash := cost.Hash(g, places)
-	text, err := m.EncodeMeasures(hash)
+	m := cost.OfPlaces(places, cost.All)
+	m.Use(found)
+	for b, source := range []cost.Source{cost.Weight, cost.Weight, cost.Measure, cost.Weight, cost.Weight} {
+		if c := m.Cells[1][b]; c.Source != source || source == cost.Measure && (c.Cost != 4 || c.Bandwidth != 12) {
+			t.Errorf("rank 1 to %d: %+v", b, c)
+		}
+	}
+	if m.Cells[2][1].Source != cost.Weight {
+		t.Error("the way back was not measured")
+	}
+	m.Use(nil)
+	if got := found.From("numa0/cache0"); len(got) != 1 || got[0] != "numa1/cache0" {
+		t.Error(got)
+	}
+}
+
+// Measures are kept under the topology's hash, and are not believed when they are of another one, of another version, or damaged.
+func TestMeasuresAreKept(t *testing.T) {
+	hash := cost.Hash(graphOf(t, "amd-nvlink-pairs"))
+	m := cost.NewMeasures(hash)
+	for _, pair := range [][2]string{{"gpu0", "gpu1"}, {"gpu1", "gpu0"}} {
+		if err := m.Set(pair[0], pair[1], cost.Measured{Rate: 12e9, Latency: 2e-6}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := strings.Replace(string(text), "12000000000", "-5", 1)
-	for _, bad := range []string{"", "{", damaged, strings.Replace(string(text), `"ranks": 5`, `"ranks": 6`, 1)} {
-		if err := fresh.DecodeMeasures([]byte(bad), hash); err == nil || fresh.Cells[0][4].Source != cost.Weight {
-			t.Errorf("%.30q was taken: %v", bad, err)
+	for _, bad := range []string{"", "{", "[]", strings.Replace(string(text), "12000000000", "-5", 1),
+		strings.Replace(string(text), `"version": 2`, `"version": 1`, 1), strings.Replace(string(text), `"gpu0"`, `""`, 1)} {
+		if _, err := cost.Decode([]byte(bad), hash); err == nil {
+			t.Errorf("%.30q was taken", bad)
 		}
 	}
-	if other := cost.Hash(graphOf(t, "gb10"), places); other == hash || fresh.DecodeMeasures(text, other) == nil {
-		t.Errorf("the measures of another topology were taken: %s and %s", other, hash)
+	if other := cost.Hash(graphOf(t, "gb10")); other == hash {
+		t.Error("two topologies have one hash")
+	} else if _, err := cost.Decode(text, other); err == nil || !strings.Contains(err.Error(), hash) {
+		t.Errorf("the measures of another topology were taken: %v", err)
 	}
-	if err := fresh.DecodeMeasures(text, hash); err != nil || fresh.Cells[0][4] != m.Cells[0][4] {
-		t.Errorf("%v %+v", err, fresh.Cells[0][4])
+	again, err := cost.Decode(text, hash)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if v, ok := again.Of("gpu1", "gpu0"); !ok || v.Rate != 12e9 || v.Latency != 2e-6 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// What is read is a user's file.
+func FuzzDecode(f *testing.F) {
+	m := cost.NewMeasures("x")
+	_ = m.Set("gpu0", "gpu1", cost.Measured{Rate: 1})
+	text, _ := m.Encode()
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := cost.Decode(b, "x")
+		if err != nil {
+			return
+		}
+		text, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cost.Decode(text, "x"); err != nil {
+			t.Error(err)
+		}
+	})
 }
