@@ -12,12 +12,14 @@ argument is a TypeError or a ValueError before the library is called; what the l
 docs/python.md has it all.
 
 The files: communicator (the class), operations (its operations) and checks (of their arguments), buffers and elements (what an
-argument is), vectors (blocks of different sizes), groups, streams, pending (what a stream has not done yet), reductions, memory,
-config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the shared library), results (errors).
+argument is), vectors (blocks of different sizes), calls (as data: limits and tags), groups, streams, pending (what a stream has
+not done yet), reductions, memory, config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the shared
+library), results (errors).
 """
 
 from . import lib
-from .checks import AVG, MAX, MIN, PROD, SUM, Op
+from .calls import ANY_SOURCE, ANY_TAG, Status, limit
+from .checks import AVG, BAND, BOR, BXOR, MAX, MIN, PROD, SUM, Op
 from .communicator import Communicator
 from .config import Config
 from .groups import group
@@ -30,7 +32,12 @@ from .streams import Event, Stream
 
 __version__ = "0.1.0"
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "AVG",
+    "BAND",
+    "BOR",
+    "BXOR",
     "MAX",
     "MIN",
     "PROD",
@@ -48,11 +55,13 @@ __all__ = [
     "RemoteError",
     "Result",
     "ScaledSum",
+    "Status",
     "Stream",
     "TCPStore",
     "empty",
     "group",
     "lib",
+    "limit",
     "unique_id",
     "version",
 ]

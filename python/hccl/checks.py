@@ -16,16 +16,21 @@ if TYPE_CHECKING:
 
 
 class Op(enum.IntEnum):
-    """How elements of all ranks become one. AVG is the sum divided by the number of ranks."""
+    """How elements of all ranks become one. AVG is the sum divided by the number of ranks. BAND, BOR and BXOR work on the bits of
+    integers and on the truth of bool."""
 
     SUM = 0
     PROD = 1
     MAX = 2
     MIN = 3
     AVG = 4
+    BAND = 64
+    BOR = 65
+    BXOR = 66
 
 
-SUM, PROD, MAX, MIN, AVG = Op
+SUM, PROD, MAX, MIN, AVG, BAND, BOR, BXOR = Op
+_BITS = (BAND, BOR, BXOR)
 
 
 class Checks:
@@ -70,14 +75,16 @@ class Checks:
         if not view.element.computes:
             raise TypeError(f"{what}: elements of type {view.element.name} can be moved, but not computed with")
         if isinstance(op, Op):
-            if view.element.name == "bool" and op in (SUM, AVG):
-                raise TypeError(
-                    f"{what}: {op.name} of bool makes no sense: take MAX for or, MIN for and, or another type of elements"
-                )
+            if view.element.name == "bool" and op is AVG:
+                raise TypeError(f"{what}: AVG of bool makes no sense: take BOR, BAND or BXOR, or another type of elements")
+            if "float" in view.element.name and op in _BITS:
+                raise TypeError(f"{what}: {op.name} of {view.element.name} makes no sense: only integers and bool have bits")
             return int(op)
         number = getattr(op, "number_for", None)
         if number is None:
-            raise TypeError(f"{what}: op is {op!r}: choose hccl.SUM, PROD, MAX, MIN, AVG, or what scaled_sum makes")
+            raise TypeError(
+                f"{what}: op is {op!r}: choose hccl.SUM, PROD, MAX, MIN, AVG, BAND, BOR, BXOR, or what scaled_sum makes"
+            )
         return int(number(what, self, view.element))
 
 

@@ -1,7 +1,7 @@
 """Element types: what the library computes with, and what it can only move.
 
-A type that the library does not have (int16, complex64, a struct) travels as bytes in operations that move data, and is refused
-in those that compute. bool travels as uint8; its minimum is `and`, its maximum `or`.
+A type that the library does not have (complex64, a struct) travels as bytes in operations that move data, and is refused in those
+that compute.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ _TABLE = (
     ("bfloat16", 9, 2),
     ("float8_e4m3fn", 10, 1),
     ("float8_e5m2", 11, 1),
+    ("int16", 64, 2),  # HCCL's own: hcclInt16 and so on
+    ("uint16", 65, 2),
+    ("bool", 66, 1),
 )
 ELEMENTS = {name: Element(name, number, 1, size) for name, number, size in _TABLE}
-ELEMENTS["bool"] = Element("bool", 1, 1, 1)
 
 _KINDS = {**dict.fromkeys("bhilqn", "int"), **dict.fromkeys("BHILQN", "uint"), **dict.fromkeys("efd", "float")}
 
@@ -99,6 +101,8 @@ _BITS = {"bfloat16": (8, 7), "float8_e4m3fn": (4, 3), "float8_e5m2": (5, 2)}  # 
 _PACK = {
     "int8": "b",
     "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
     "int32": "i",
     "uint32": "I",
     "int64": "q",

@@ -10,7 +10,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
-from . import groups, interrupt, lib
+from . import calls, groups, interrupt, lib
 from .config import Config
 from .operations import Operations
 from .results import ClosedError, LimitError, Result, error
@@ -69,17 +69,26 @@ class Membership(Operations):
             self._refuse(name)
         if group is not None and stream is None and not own_form:
             stream = group.stream
-        # A split has the communicator in front and no stream.
-        given = (handle, *arguments) if own_form else (*arguments, handle, stream_handle(name, stream))
+        function, given = self._form(name, arguments, stream, own_form)
         if group is not None:
             group.add(self, stream, *held)
-            result = getattr(lib.load(), name)(*given)
+            result = function(*given)
         else:
-            result = interrupt.call((self,), getattr(lib.load(), name), *given)
+            result = interrupt.call((self,), function, *given)
         if result:
             self._ended(name, result, held)
         elif stream is not None and group is None:
             stream.keep(held, (self,))
+
+    def _form(self, name: str, arguments: Sequence[Any], stream: Stream | None, own_form: bool) -> tuple[Any, Sequence[Any]]:
+        """The library's function and what it is given: the plain form, or a call as data where that has no room for something."""
+        library = lib.load()
+        if own_form:  # a split has the communicator in front and no stream
+            return getattr(library, name), (self.handle, *arguments)
+        on, limit = stream_handle(name, stream), calls.current_limit()
+        if limit or name == "hcclRecv":  # whose plain form has an argument behind the stream
+            return library.hcclRun, (c.byref(calls.as_data(name, arguments, limit)), self.handle, on)
+        return getattr(library, name), (*arguments, self.handle, on)
 
     def _ended(self, name: str, result: int, held: Sequence[object]) -> None:
         if result != Result.IN_PROGRESS:
@@ -119,6 +128,17 @@ class Membership(Operations):
         raise ClosedError(name, Result.INVALID_USAGE, f"the communicator {self._gone}")
 
     # ---- State ----
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds for which an operation may stand still, also one that is under way; None: for ever. At first HCCL_TIMEOUT."""
+        value = c.c_int64()
+        self.ask("hcclCommGetTimeout", self.handle, c.byref(value))
+        return value.value / 1000 if value.value > 0 else None
+
+    @timeout.setter
+    def timeout(self, seconds: float | None) -> None:
+        self.ask("hcclCommSetTimeout", self.handle, calls.milliseconds("timeout", seconds))
 
     def done(self) -> bool:
         """Whether nothing goes on: always so on a blocking communicator. An error that came later, such as the death of another

@@ -7,10 +7,12 @@ the result is there when the stream has come so far.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Sequence
 
-from . import buffers
+from . import buffers, calls
 from .buffers import Data
+from .calls import ANY_SOURCE, ANY_TAG, Status
 from .checks import SUM, Checks
 from .vectors import Blocks
 
@@ -130,22 +132,37 @@ class Operations(Checks):
         )
         return recv
 
-    def send(self, buffer: Data, peer: int, *, stream: Stream | None = None) -> None:
+    def send(self, buffer: Data, peer: int, tag: int = 0, *, stream: Stream | None = None) -> None:
         """A message to rank `peer`, which must receive it. In a group, where messages cross."""
-        peer = self._rank("send", "peer", peer)
+        peer, tag = self._rank("send", "peer", peer), calls.tag_of("send", tag, 0)
         b = buffers.view(buffer, "send: buffer")
-        self.run("ncclSend", b.address, b.count * b.element.width, b.element.number, peer, held=(b,), stream=stream)
+        what = b.address, b.count * b.element.width, b.element.number, peer
+        if tag == 0:
+            self.run("ncclSend", *what, held=(b,), stream=stream)
+        else:
+            self.run("hcclSend", *what, tag, held=(b,), stream=stream)
 
-    def recv(self, buffer: Data, peer: int, *, stream: Stream | None = None) -> Data:
-        """The next message of rank `peer`, into `buffer`, which must be as long."""
-        peer = self._rank("recv", "peer", peer)
+    def recv(
+        self, buffer: Data, peer: int, tag: int = 0, status: Status | None = None, *, stream: Stream | None = None
+    ) -> Data:
+        """The next message of rank `peer` with this tag, into `buffer`, which must be as long. Where `status` is given, which then
+        says what came, or `peer` is ANY_SOURCE or `tag` ANY_TAG, the message may be shorter."""
+        anyone = operator.index(peer) == ANY_SOURCE
+        peer, tag = ANY_SOURCE if anyone else self._rank("recv", "peer", peer), calls.tag_of("recv", tag, ANY_TAG)
         b = buffers.view(buffer, "recv: buffer", writes=True)
-        self.run("ncclRecv", b.address, b.count * b.element.width, b.element.number, peer, held=(b,), stream=stream)
+        what = b.address, b.count * b.element.width, b.element.number, peer
+        if tag == 0 and status is None and not anyone:
+            self.run("ncclRecv", *what, held=(b,), stream=stream)
+        else:
+            if status is not None and not isinstance(status, Status):
+                raise TypeError(f"recv: status is of type {type(status).__name__}: give an hccl.Status to be filled")
+            self.run("hcclRecv", *what, tag, status, held=(b, status), stream=stream)
         return buffer
 
-    def barrier(self, *, stream: Stream | None = None) -> None:
-        """Returns, or is passed by the stream, when all ranks have come to it."""
-        self.all_reduce(bytearray(1), stream=stream)
+    def barrier(self, timeout: float | None = None, *, stream: Stream | None = None) -> None:
+        """Returns, or is passed by the stream, when all ranks have come to it. LimitError names those that have not come within
+        `timeout` seconds; without one the communicator's limit holds."""
+        self.run("hcclBarrier", calls.milliseconds("barrier", timeout) if timeout is not None else 0, stream=stream)
 
     # ---- Blocks of different sizes ----
 

@@ -1,6 +1,7 @@
 """Wrong inputs at every turn: each is refused by a sentence that says what, where and what to do, before anything moves."""
 
 import array
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,6 +13,10 @@ from package import hccl, job, needs_numpy, numpy, together
 from hccl import elements
 
 F = lambda *values: array.array("f", values)  # noqa: E731
+
+
+class Pair(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_short), ("b", ctypes.c_short)]
 
 
 def refusals(cases):
@@ -53,8 +58,8 @@ class Arguments(unittest.TestCase):
                 "TypeError: all_reduce: send .* float32, recv .* float64: both",
             ),
             (
-                lambda c: c.all_reduce(array.array("h", [1])),
-                "TypeError: all_reduce: elements of type int16 can be moved, but not computed with",
+                lambda c: c.all_reduce((Pair * 1)()),
+                "TypeError: all_reduce: elements of type format .* can be moved, but not computed with",
             ),
         )
 
@@ -139,8 +144,8 @@ class Arguments(unittest.TestCase):
                 "TypeError: all_reduce: elements of type complex128 can be moved, but not",
             ),
             (
-                lambda c: c.all_reduce(numpy.zeros(3, bool)),
-                "TypeError: all_reduce: SUM of bool makes no sense: take MAX for or",
+                lambda c: c.all_reduce(numpy.zeros(3, bool), op=hccl.AVG),
+                "TypeError: all_reduce: AVG of bool makes no sense: take BOR, BAND or BXOR",
             ),
         )
 

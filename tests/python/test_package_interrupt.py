@@ -54,7 +54,7 @@ class Interrupt(unittest.TestCase):
             self.interrupted(waits),
             (
                 "<hccl.Communicator that was aborted by Ctrl-C>",
-                "ncclAllReduce: the communicator was aborted by Ctrl-C [INVALID_USAGE]",
+                "hcclBarrier: the communicator was aborted by Ctrl-C [INVALID_USAGE]",
                 -1,
             ),
         )

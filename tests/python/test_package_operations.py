@@ -91,7 +91,7 @@ class Buffers(unittest.TestCase):
             got.append(list(comm.all_reduce(memoryview(array.array("d", [0, 1, 2, 0]))[1:3])))
             into = bytearray(2 * N)
             comm.all_gather(b"ab", into)
-            shorts = comm.broadcast(array.array("h", [comm.rank, -5]), root=1)  # a type that can only be moved
+            shorts = comm.broadcast(array.array("h", [comm.rank, -5]), root=1)
             return got, bytes(into), shorts.tolist()
 
         for got, into, shorts in job(N, body):
