@@ -65,23 +65,8 @@ func AlltoAllV[T Element](ctx context.Context, on Caller, send []T, sendCounts [
 		sendCounts: sendCounts, recvCounts: recvCounts})
 }
 
-// Send sends buf to rank to, which must receive as many elements of the same type. A small message does not wait for its receiver;
-// buf may be changed in any case once Send has returned.
-func Send[T Element](ctx context.Context, on Caller, buf []T, to int) error {
-	return SendTagged(ctx, on, buf, to, 0)
-}
-
-// Recv receives a message of rank from into buf. Messages between two ranks come in the order in which they were sent.
-func Recv[T Element](ctx context.Context, on Caller, buf []T, from int) error {
-	return RecvTagged(ctx, on, buf, from, 0)
-}
-
-// SendTagged is Send with a tag: the message goes to the receive that names the same. Send's tag is 0.
-func SendTagged[T Element](ctx context.Context, on Caller, buf []T, to int, tag int32) error {
-	return on.perform(ctx, request{fn: coll.Send, typ: typeOf[T](), send: bufferOf(buf), peer: to, tag: tag})
-}
-
-// RecvTagged is Recv of the next message with this tag, whatever comes before it.
-func RecvTagged[T Element](ctx context.Context, on Caller, buf []T, from int, tag int32) error {
-	return on.perform(ctx, request{fn: coll.Recv, typ: typeOf[T](), recv: bufferOf(buf), peer: from, tag: tag})
+// Barrier returns when all ranks have called it; the error of a context that ends before names those that have not.
+func Barrier(ctx context.Context, on Caller) error {
+	word := bufferOf(make([]byte, 1))
+	return on.perform(ctx, request{fn: coll.Barrier, send: word, recv: word})
 }

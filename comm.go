@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"hccl.dev/hccl/core"
 )
@@ -92,3 +93,10 @@ func limited(ctx context.Context, giveUp func(), do func() error) error {
 	}
 	return err
 }
+
+// SetLimit sets how long an operation may stand still from now on, also one that is under way; 0 is for ever. Before it is HCCL_TIMEOUT.
+// It is this rank's alone, and holds where a call's context does not end before.
+func (c *Comm) SetLimit(d time.Duration) { c.core.SetLimit(d) }
+
+// Limit is what SetLimit has set, or HCCL_TIMEOUT; 0 is for ever.
+func (c *Comm) Limit() time.Duration { return c.core.Limit() }

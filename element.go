@@ -6,10 +6,11 @@ import (
 	"hccl.dev/hccl/internal/coll"
 )
 
-// Element is a number that operations move and combine. A type that is declared from one of these counts as it, save one declared
-// from an 8-bit float, which is taken for a uint8: those have only the names below. int and uint go over the wire as 64 bits.
+// Element is a number, or a truth value, that operations move and combine. A type that is declared from one of these counts as it, save
+// one declared from a narrow float, which is taken for a uint16 or uint8: those have only their own names. int and uint go over the wire
+// as 64 bits. A sum of bools is their or, a product their and; they have no mean.
 type Element interface {
-	~int8 | ~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~int | ~uint | ~float32 | ~float64 | Float16 | Bfloat16
+	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~int | ~uint | ~float32 | ~float64 | ~bool
 }
 
 // It does not compile where int has 32 bits: there int would need a type of its own.
@@ -45,6 +46,12 @@ func typeOfKind(k reflect.Kind) coll.DataType {
 		return coll.Int8
 	case reflect.Uint8:
 		return coll.Uint8
+	case reflect.Int16:
+		return coll.Int16
+	case reflect.Uint16:
+		return coll.Uint16
+	case reflect.Bool:
+		return coll.Bool
 	case reflect.Int32:
 		return coll.Int32
 	case reflect.Uint32:

@@ -16,6 +16,11 @@ var (
 	Max  = Op{red: coll.Max}
 	Min  = Op{red: coll.Min}
 	Avg  = Op{red: coll.Avg}
+
+	// Of the bits of integers, and of the truth of bools; floats have none.
+	And = Op{red: coll.And}
+	Or  = Op{red: coll.Or}
+	Xor = Op{red: coll.Xor}
 )
 
 // PreMulSum multiplies this rank's elements by factor and sums. Ranks may give different factors. T must be the type of the

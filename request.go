@@ -22,6 +22,7 @@ type request struct {
 	send, recv buffer
 	peer       int // of a message; the root of a rooted collective
 	tag        int32
+	status     *Status // of RecvMessage, whose message may be shorter
 
 	sendCounts, recvCounts []int // of the V forms
 }
@@ -57,14 +58,13 @@ func (r *request) check(rank, n int, call *core.Call) error {
 	if r.op.red == coll.PreMulSum && r.op.typ != r.typ {
 		return argumentf("%v: the factor of PreMulSum is of type %v, the elements of %v", r.fn, r.op.typ, r.typ)
 	}
-	if (r.fn.Rooted() || call.Func == coll.Send || call.Func == coll.Recv) && (r.peer < 0 || r.peer >= n) {
-		what := "root"
-		if !r.fn.Rooted() {
-			what = "rank"
-		}
-		return argumentf("%v: %s %d does not exist in this communicator of %d ranks", r.fn, what, r.peer, n)
+	if err := r.checkPeer(n); err != nil {
+		return err
 	}
 	switch r.fn {
+	case coll.Barrier:
+		*call = core.BarrierCall(0)
+		return nil
 	case coll.AllGatherV, coll.ReduceScatterV, coll.AlltoAllV:
 		return r.checkBlocks(rank, n, call)
 	case coll.Send, coll.Broadcast:
@@ -72,9 +72,26 @@ func (r *request) check(rank, n int, call *core.Call) error {
 		return nil
 	case coll.Recv:
 		call.Count = uint64(r.recv.n)
+		call.UpTo, call.Status = r.status != nil, r.status
 		return nil
 	}
 	return r.checkLengths(rank, n, call)
+}
+
+// checkPeer refuses roots, ranks and tags that do not exist.
+func (r *request) checkPeer(n int) error {
+	message := r.fn == coll.Send || r.fn == coll.Recv
+	switch {
+	case r.status != nil && r.peer == AnySource:
+	case r.fn.Rooted() && (r.peer < 0 || r.peer >= n):
+		return argumentf("%v: root %d does not exist in this communicator of %d ranks", r.fn, r.peer, n)
+	case message && (r.peer < 0 || r.peer >= n):
+		return argumentf("%v: rank %d does not exist in this communicator of %d ranks", r.fn, r.peer, n)
+	}
+	if message && r.tag < 0 && (r.status == nil || r.tag != AnyTag) {
+		return argumentf("%v: tag %d is negative: only RecvMessage takes AnyTag", r.fn, r.tag)
+	}
+	return nil
 }
 
 // shape is how long the slices of a collective are: one block of count elements, or one for each rank.
