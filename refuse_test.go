@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		}, []string{"int64", "float32"}},
 		"color": {func(c *hccl.Comm) error {
 			return second(c.Split(bg, -2, 0))
-		}, []string{"color -2"}},
+		}, []string{"colour -2", "rank 0"}},
 		"key": {func(c *hccl.Comm) error {
 			return second(c.Split(bg, 0, 1<<40))
 		}, []string{"key 1099511627776"}},
