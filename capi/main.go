@@ -44,6 +44,7 @@ func hccl_core_start() {
 	makeRoom(1)
 	debug.SetGCPercent(gcPercent)
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
+	core.OwnThreads = true
 	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
 	openPoller()

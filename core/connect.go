@@ -191,6 +191,7 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 	c.net = tcp.New(c.rank, c.n, func() { c.seg.Ring(c.rank) })
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
+	c.net.OnBackground(pin)
 	c.ports = c.net
 	if c.near != nil {
 		c.ports = newMixedPorts(c.near, c.net, c.queue)

@@ -120,6 +120,7 @@ func (c *Comm) limit(deadline time.Time) boot.Limit {
 
 // finish makes the hot state and hands the communicator over.
 func (c *Comm) finish() error {
+	c.place()
 	mail := c.seg
 	hot, err := fast.New(fast.Config{Seg: mail, N: c.n, Rank: c.rank, Kernel: host.RunFunc()})
 	if err != nil {

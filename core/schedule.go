@@ -67,6 +67,7 @@ func (j *job) begins() bool {
 // work runs j and then the jobs that it held up: one of them on this goroutine, which spares a hand-over, the others on their own.
 func (j *job) work() {
 	OnTime()
+	pin()
 	for j != nil {
 		if err := guarded(func() error { j.run(); return nil }); err != nil {
 			j.fail(err)

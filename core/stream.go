@@ -109,6 +109,7 @@ func (s *Stream) HostFunc(f func()) {
 		defer runtime.UnlockOSThread()
 		s.inHost.Store(int32(unix.Gettid()))
 		defer s.inHost.Store(0)
+		defer unpin()()
 		f()
 	})
 }

@@ -46,6 +46,17 @@ func hostAddrs() (addrs []hostAddr, names []string, err error) {
 	return addrs, names, err
 }
 
+// InterfaceOf is the name of the interface that has an address, "" if none has.
+func InterfaceOf(addr netip.Addr) string {
+	all, _, _ := hostAddrs()
+	for _, a := range all {
+		if a.addr.Unmap() == addr.Unmap().WithZone("") {
+			return a.name
+		}
+	}
+	return ""
+}
+
 // dump calls each with the fixed part and the attributes of every message. Netlink is in the host's byte order, and every host
 // that this library runs on is little-endian.
 func dump(what, headLen int, each func(head []byte, attrs []syscall.NetlinkRouteAttr)) error {

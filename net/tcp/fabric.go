@@ -36,13 +36,14 @@ import (
 // Fabric is one rank's connections to the other ranks of a communicator. It implements proto.Ports.
 type Fabric struct {
 	reading
-	me, n     int
-	wake      func()
-	onControl func(rank int, b []byte)
-	onGone    func(rank int, err error)
-	peers     []*peer // by rank; the own one is never connected
-	self      flowTable[inFlow]
-	closed    atomic.Bool
+	me, n        int
+	wake         func()
+	onControl    func(rank int, b []byte)
+	onGone       func(rank int, err error)
+	onBackground func()
+	peers        []*peer // by rank; the own one is never connected
+	self         flowTable[inFlow]
+	closed       atomic.Bool
 
 	mu   sync.Mutex            // guards adding connections and opening ports
 	outs []interface{ drop() } // ports that may hold staging; guarded by mu
@@ -68,6 +69,10 @@ func (f *Fabric) OnControl(told func(rank int, b []byte)) { f.onControl = told }
 // OnGone sets who is told, once for each rank, that a connection ended. err is a *GoneError or a *FrameError; a rank that left in
 // order said goodbye (Orderly). Slices that arrived before can still be read. The same rules as for OnControl.
 func (f *Fabric) OnGone(told func(rank int, err error)) { f.onGone = told }
+
+// OnBackground sets what is called on the thread of the background each time before it reads for this fabric. Set it before the first
+// Add.
+func (f *Fabric) OnBackground(begins func()) { f.onBackground = begins }
 
 // Add gives the fabric its connection to rank: a connected stream socket whose other end is authenticated. The descriptor belongs
 // to the fabric from here on, also when Add fails. Ports to a rank may be opened and written before its connection is there: their

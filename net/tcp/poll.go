@@ -57,6 +57,9 @@ func (f *Fabric) Give() {
 
 // background is what the watcher calls when something is ready.
 func (f *Fabric) background() {
+	if f.onBackground != nil {
+		f.onBackground()
+	}
 	f.fired.Store(true)
 	f.serve(f.wake)
 }

@@ -146,6 +146,22 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// go-nvml leaves NVML's names undefined: with them an object cannot be opened under RTLD_NOW, and not be linked to. The core has them
+// for itself alone (graph/gpus), whether something needs them or not.
+func TestNoNameOfNVML(t *testing.T) {
+	for _, object := range []string{"libnccl.so.2", core} {
+		symbols, err := open(t, object).DynamicSymbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range symbols {
+			if strings.HasPrefix(s.Name, "nvml") {
+				t.Errorf("%s shows %s: run go generate ./graph/gpus, or hide it", object, s.Name)
+			}
+		}
+	}
+}
+
 // A library that is opened late finds little room for static TLS; the shim uses none at all.
 func TestStaticTLS(t *testing.T) {
 	for object, most := range map[string]uint64{"libnccl.so.2": 0, core: 64} {
