@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCCL_TABLE_VERSION 4u
+#define HCCL_TABLE_VERSION 5u
 
-// A stream or event is a number below a mark in the upper 16 bits, which no address of a program has.
+// A stream, event or request is a number below a mark in the upper 16 bits, which no address of a program has.
 #define HCCL_HANDLE_SHIFT 48
 #define HCCL_STREAM_MARK 0x4853ull
 #define HCCL_EVENT_MARK 0x4845ull
+#define HCCL_REQUEST_MARK 0x4852ull
 
 struct ncclComm; // never defined: a handle is a number with a generation (shim/handle.h), so that a stale one is an error and not a crash
 
@@ -108,6 +109,14 @@ struct hccl_core_table {
   int (*event_synchronize)(void* event);
   int (*event_query)(void* event);
   int (*event_elapsed)(void* start, void* end, float* milliseconds);
+  int (*request_start)(const struct hccl_item* item, void** request);
+  // Waits for all of them, or (index not NULL) for one, whose place is stored; limit in milliseconds, 0: only look, negative: none.
+  // ncclInProgress: the limit is over. Else how the request ended, of all the first that failed.
+  int (*request_wait)(void* const* requests, size_t n, int64_t limit, size_t* index);
+  int (*request_status)(void* request, struct hccl_status* status); // how it ended; ncclInProgress: it has not
+  int (*request_notify)(void* request, void (*fn)(void* request, int result, void* arg), void* arg);
+  int (*request_cancel)(void* request);
+  int (*request_free)(void* request);
 };
 
 // The core's one entry point. NULL where services->version differs.

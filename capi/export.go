@@ -6,7 +6,6 @@ package main
 import "C"
 
 import (
-	"time"
 	"unsafe"
 
 	"hccl.dev/hccl/core"
@@ -196,7 +195,7 @@ func hccl_core_comm_limit(id C.uint64_t, set C.int64_t, get *C.int64_t) (res C.i
 	case get != nil:
 		*get = C.int64_t(c.Limit().Milliseconds())
 	default:
-		c.SetLimit(time.Duration(min(int64(set), mostMillis)) * time.Millisecond)
+		c.SetLimit(millis(set))
 	}
 	return report(nil, err)
 }

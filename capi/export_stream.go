@@ -13,7 +13,7 @@ import (
 
 const numberMask = 1<<C.HCCL_HANDLE_SHIFT - 1
 
-// toHandle makes the handle that a program holds of a stream or event. It is no pointer, but C takes it for one.
+// toHandle makes the handle that a program holds of a stream, event or request. It is no pointer, but C takes it for one.
 func toHandle(out *unsafe.Pointer, mark, number uint64) {
 	*(*uint64)(unsafe.Pointer(out)) = mark<<C.HCCL_HANDLE_SHIFT | number
 }

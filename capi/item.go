@@ -26,12 +26,7 @@ func readCall(it *C.struct_hccl_item, n int, c *core.Call) (err error) {
 		c.Algo, c.AlgoForced = C.GoString(it.algo), it.algo_forced != 0
 	}
 	c.UpTo, c.Status = it.up_to != 0, (*core.Status)(unsafe.Pointer(it.status))
-	switch {
-	case it.limit > 0:
-		c.Limit = time.Duration(min(int64(it.limit), mostMillis)) * time.Millisecond
-	case it.limit < 0:
-		c.Limit = core.NoLimit
-	}
+	c.Limit = millis(it.limit)
 	c.SendCounts, c.SendDispls = counts(it.scounts, n), counts(it.sdispls, n)
 	c.RecvCounts, c.RecvDispls = counts(it.rcounts, n), counts(it.rdispls, n)
 	if it.stream != nil {
@@ -39,6 +34,14 @@ func readCall(it *C.struct_hccl_item, n int, c *core.Call) (err error) {
 		c.Stream, err = findStream(it.stream)
 	}
 	return err
+}
+
+// millis is a time of the C ABI, of which anything negative is none.
+func millis(ms C.int64_t) time.Duration {
+	if ms < 0 {
+		return core.NoLimit
+	}
+	return time.Duration(min(int64(ms), mostMillis)) * time.Millisecond
 }
 
 // mostMillis is the longest time that can be told in nanoseconds.

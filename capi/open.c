@@ -16,6 +16,12 @@ void hccl_core_call(void* fn, void* arg) {
   f(arg);
 }
 
+void hccl_core_tell(void* fn, void* request, int result, void* arg) {
+  void (*f)(void*, int, void*);
+  *(void**)&f = fn;
+  f(request, result, arg);
+}
+
 // runtime/cgo installs Go's handlers through sigaction. This one only reads: the host's handlers stay as they are, in every
 // thread and at every moment, and Go believes what it asked for. Hidden, so that only this object sees it.
 int __sigaction(int sig, const struct sigaction* act, struct sigaction* old);
@@ -31,6 +37,18 @@ static int simulate(const struct hccl_item* items, size_t n, float* microseconds
 
 static int stream_host_func(void* stream, void (*fn)(void*), void* arg) {
   return hccl_core_stream_host_func(stream, *(void**)&fn, arg);
+}
+
+static int request_start(const struct hccl_item* item, void** request) {
+  return hccl_core_request_start((struct hccl_item*)item, request);
+}
+
+static int request_wait(void* const* requests, size_t n, int64_t limit, size_t* index) {
+  return hccl_core_request_wait((void**)requests, n, limit, index);
+}
+
+static int request_notify(void* request, void (*fn)(void*, int, void*), void* arg) {
+  return hccl_core_request_notify(request, *(void**)&fn, arg);
 }
 
 static struct hccl_core_table table = {
@@ -62,6 +80,12 @@ static struct hccl_core_table table = {
   .event_synchronize = hccl_core_event_synchronize,
   .event_query = hccl_core_event_query,
   .event_elapsed = hccl_core_event_elapsed,
+  .request_start = request_start,
+  .request_wait = request_wait,
+  .request_status = hccl_core_request_status,
+  .request_notify = request_notify,
+  .request_cancel = hccl_core_request_cancel,
+  .request_free = hccl_core_request_free,
 };
 
 __attribute__((visibility("default"))) const struct hccl_core_table* hccl_core_open(const struct hccl_services* s) {

@@ -20,6 +20,7 @@ type batch struct {
 	until time.Time     // when what its calls allow themselves is over; zero: never
 	began time.Time     // when until was set
 	aside bool          // it runs beside the program's own threads, which may need all processors: it spins little
+	pump  bool          // it moves requests, and has no calls of its own
 	bell  *shm.Bell     // while it naps
 	since time.Time     // when the present standstill was first noticed; zero while things move
 	check time.Time     // when to look closer next
@@ -120,7 +121,7 @@ func (b *batch) settle(c *Comm) {
 	if c.net != nil {
 		c.net.Give()
 	}
-	if p, ok := c.ports.(interface{ Rest() }); ok {
+	if p, ok := c.ports.(interface{ Rest() }); ok && (c.idle() || c.turn.err != nil) {
 		p.Rest()
 	}
 	for _, m := range c.turn.live {
@@ -146,35 +147,18 @@ func (b *batch) part() {
 
 // nap sleeps until something may have changed, and reports whether it was rung.
 func (b *batch) nap() bool {
-	b.bell = shm.TakeBell()
-	b.bell.Prepare()
-	pause := b.pause()
-	for _, c := range b.comms {
-		if c.net != nil {
-			c.net.Give()
-		}
-		if c.seg != nil && !b.bell.Arm(c.seg) || c.near != nil && !b.bell.Arm(c.near) {
-			pause = time.Millisecond
-		}
-	}
+	pause := b.arm()
 	moved, done := b.advance() // whatever came before the bell was armed
 	rang := moved || done
 	if !rang {
 		rang = b.bell.Sleep(pause)
 	}
+	b.disarm()
 	for _, c := range b.comms {
-		if c.seg != nil {
-			b.bell.Disarm(c.seg)
-		}
-		if c.near != nil {
-			b.bell.Disarm(c.near)
-		}
 		if c.net != nil {
 			c.net.Take()
 		}
 	}
-	b.bell.Drop()
-	b.bell = nil
 	if moved {
 		b.since = time.Time{}
 		return true
@@ -184,11 +168,45 @@ func (b *batch) nap() bool {
 	return rang
 }
 
+// arm has the bell ring for all communicators, and says how long to sleep at most.
+func (b *batch) arm() (pause time.Duration) {
+	b.bell = shm.TakeBell()
+	b.bell.Prepare()
+	pause = b.pause()
+	for _, c := range b.comms {
+		if c.net != nil {
+			c.net.Give()
+		}
+		if c.seg != nil && !b.bell.Arm(c.seg) || c.near != nil && !b.bell.Arm(c.near) {
+			pause = time.Millisecond
+		}
+	}
+	return pause
+}
+
+func (b *batch) disarm() {
+	for _, c := range b.comms {
+		if c.seg != nil {
+			b.bell.Disarm(c.seg)
+		}
+		if c.near != nil {
+			b.bell.Disarm(c.near)
+		}
+	}
+	b.bell.Drop()
+	b.bell = nil
+}
+
 // ponder looks at a standstill: is it a rank that is gone, one that called something else, or past a limit?
 func (b *batch) ponder() {
 	now := time.Now()
 	if b.since.IsZero() {
 		b.since, b.check = now, now
+	}
+	for _, c := range b.comms {
+		if c.open.Load() > 0 {
+			c.overdue(now)
+		}
 	}
 	late := b.late(now)
 	if now.Before(b.check) && !late {
@@ -196,7 +214,7 @@ func (b *batch) ponder() {
 	}
 	b.check = now.Add(graceTime)
 	for _, c := range b.comms {
-		if c.turn.err != nil || c.settled() {
+		if c.turn.err != nil || c.idle() || !b.pump && c.settled() {
 			continue
 		}
 		err := c.diagnose(now.Sub(b.since), b.limit)
@@ -209,7 +227,10 @@ func (b *batch) ponder() {
 	}
 }
 
-// settled reports whether the turn has nothing left to wait for.
-func (c *Comm) settled() bool {
+// settled reports whether the batch that has the turn has nothing left to wait for.
+func (c *Comm) settled() bool { return c.turn.left == 0 && (c.msgs == nil || c.msgs.own == 0) }
+
+// idle reports whether nobody has: requests neither.
+func (c *Comm) idle() bool {
 	return !c.turn.on && c.turn.next == len(c.turn.queue) && (c.msgs == nil || c.msgs.live == 0)
 }

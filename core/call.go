@@ -32,6 +32,8 @@ type Call struct {
 	UpTo   bool    // a receive takes fewer elements than Count, too
 	Status *Status // of a receive: filled once a message has met it; nil: not wanted
 
+	req *Request // whose call it is; nil: that of the batch which has the turn
+
 	Limit time.Duration // of the whole call, from when it begins; 0: the communicator's, NoLimit: none. See limit.go
 }
 

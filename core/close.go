@@ -15,10 +15,12 @@ const (
 // Finalize waits until everything that was asked of the communicator is done. A non-blocking one only begins to.
 func (c *Comm) Finalize() error {
 	if !c.blocking {
-		schedule(&job{comms: []*Comm{c}, pending: true, run: func() {}})
+		last := c.lastRequest()
+		schedule(&job{comms: []*Comm{c}, pending: true, run: func() { c.drainRequests(last) }})
 		return errInProgress
 	}
 	c.drain()
+	c.drainRequests(c.lastRequest())
 	if e := c.failure.Load(); e != nil {
 		return e
 	}
@@ -32,6 +34,7 @@ func (c *Comm) Destroy() error {
 		return c.end(shm.Followed)
 	}
 	c.drain()
+	c.leaving.Store(true)
 	return c.end(shm.Left)
 }
 

@@ -63,13 +63,18 @@ type Comm struct {
 	anyGone atomic.Bool
 	told    atomic.Uint64 // number of the last operation whose header audit has told, over TCP
 	cancels []func()      // of the watches
-	queued  atomic.Bool   // jobs were queued since the C path was open; only of a blocking one
+	queued  atomic.Bool   // jobs or collectives of requests were queued since the C path was open; only of a blocking one
+	fresh   atomic.Bool   // there is something in the inbox of requests
+	open    atomic.Int32  // requests that the pump moves
+	leaving atomic.Bool   // closing is by Destroy
+	moves   uint64        // how often the turn has moved; under the lock
 
-	mu      sync.Mutex
-	jobs    []*job                   // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
-	pending int                      // guarded by scheduler.mu: jobs whose calls have returned ncclInProgress
-	memory  map[uintptr]registration // guarded by mu
-	nextID  uintptr                  // guarded by mu
+	mu       sync.Mutex
+	jobs     []*job                   // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
+	requests requests                 // see request.go
+	pending  int                      // guarded by scheduler.mu: jobs whose calls have returned ncclInProgress
+	memory   map[uintptr]registration // guarded by mu
+	nextID   uintptr                  // guarded by mu
 }
 
 const (

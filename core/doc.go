@@ -6,6 +6,7 @@
 //
 //	call.go, group.go     a call, or the items of a group; Do is one call on the calling thread, Enqueue everything else
 //	launch.go             calls on streams, which return at once; stream.go and event.go are what they stand on
+//	request.go, wait.go   requests, which go on beside calls in the same turn; pump.go moves them while no call does
 //	schedule.go           jobs, on goroutines: what non-blocking communicators or streams have queued
 //	batch.go, yield.go    the communicators of one thread's calls, driven together: spin, yield, sleep, and look why nothing moves
 //	turn.go               one communicator's collectives, one after the other, by mail (shm/fast) or by plan.go
@@ -20,7 +21,7 @@
 //	the hot lock (shm/fast)   the turn: whoever begins operations holds it to their end; of several communicators by their numbers.
 //	                          C takes it by trying, and may leave an operation pending with it, which Do takes over
 //	Comm.mu                   registrations
-//	scheduler.mu              queues of jobs, of communicators and of streams; nothing that locks is called with it
+//	scheduler.mu              queues of jobs, of communicators and of streams; requests; nothing that locks is called with it
 //	registry.mu, roster.mu    numbers of communicators, streams and events
 //
 // Abort takes none of them: it raises a word that every wait looks at, counts the calls inside out, and only then releases memory.

@@ -45,7 +45,11 @@ func (c *Comm) heed() error {
 	}
 	if why&shm.WhyClose != 0 {
 		who, absent := c.absent()
-		return failf(InvalidUsage, "rank %d: the communicator was aborted while an operation was under way: %s; %s", c.rank, c.doing(),
+		how := "aborted"
+		if c.leaving.Load() {
+			how = "destroyed"
+		}
+		return failf(InvalidUsage, "rank %d: the communicator was %s while an operation was under way: %s; %s", c.rank, how, c.doing(),
 			who).of(absent...)
 	}
 	if why&shm.WhyFault != 0 {

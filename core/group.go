@@ -160,6 +160,9 @@ func runBatch(b *batch, comms []*Comm, items []Item) error {
 			continue
 		}
 		c.hot.Lock()
+		if c.fresh.Load() { // was started before
+			c.takeIn()
+		}
 		b.comms = append(b.comms, c)
 	}
 	for i := range items {
@@ -176,6 +179,7 @@ func runBatch(b *batch, comms []*Comm, items []Item) error {
 	}
 	for _, c := range b.comms {
 		c.hot.Unlock()
+		c.passOn()
 		c.leave()
 	}
 	finishSplits(items)
@@ -235,6 +239,9 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 		c.resume(call)
 	} else {
 		c.hot.Lock()
+		if c.fresh.Load() { // was started before
+			c.takeIn()
+		}
 		if c.queued.Load() {
 			c.reopen()
 		}
@@ -252,6 +259,7 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 	err := c.solo.drive()
 	c.solo.limit, c.solo.until = 0, time.Time{}
 	c.hot.Unlock()
+	c.passOn()
 	return err
 }
 
@@ -260,10 +268,10 @@ func (c *Comm) resume(call *Call) {
 	t := &c.turn
 	t.queue = append(t.queue, *call)
 	cur := &t.cur
-	cur.call, cur.mail, cur.header = &t.queue[0], true, header(call, 0, 0)
+	cur.call, cur.mail, cur.header = &t.queue[len(t.queue)-1], true, header(call, 0, 0)
 	cur.seq, _ = c.hot.Pending()
 	cur.header.Seq = cur.seq
-	t.next, t.on = 1, true
+	t.next, t.left, t.on = len(t.queue), 1, true
 }
 
 // abandon lets go of an operation that the C path left pending on a communicator that is broken.

@@ -153,11 +153,11 @@ func (c *Comm) direct() bool {
 	return c.net == nil && c.n > 1 && c.free() && c.blocking && !log.On(log.LevelTrace, log.Call)
 }
 
-// reopen gives small calls back to C if no job is queued any more. The hot lock is held. break_ closes the path for ever: it keeps
-// the failure first, so either it sees this opening or this sees the failure.
+// reopen gives small calls back to C if no job and no collective of a request is queued any more. The hot lock is held. break_ closes
+// the path for ever: it keeps the failure first, so either it sees this opening or this sees the failure.
 func (c *Comm) reopen() {
 	scheduler.mu.Lock()
-	if len(c.jobs) == 0 {
+	if len(c.jobs) == 0 && c.requests.ordered == 0 {
 		c.queued.Store(false)
 		c.hot.Open(c.direct())
 	}

@@ -35,7 +35,7 @@ func (b *batch) bound(limit time.Duration) {
 // on other ranks, and is the communicator's failure.
 func (c *Comm) expire(waited time.Duration) error {
 	e := c.tooLate(waited)
-	if c.turn.on || c.turn.next < len(c.turn.queue) || !c.msgs.withdraw(c.turn.live) {
+	if c.turn.left > 0 || !c.msgs.withdraw(c.turn.live) {
 		return e
 	}
 	c.turn.late = e

@@ -47,6 +47,9 @@ type inbox struct {
 	early  []arrival
 }
 
+// unmet reports whether m is a receive that no message has met.
+func (m *message) unmet() bool { return m.call.Func == coll.Recv && m.state == waiting }
+
 // fits reports whether a receive takes messages with this tag.
 func (m *message) fits(tag int32) bool { return m.call.Tag == tag || m.call.Tag == AnyTag }
 
@@ -124,7 +127,7 @@ func (ms *messages) accept(l *line, m *message, f *wire.Frame) error {
 // withdraw takes receives out that no message has met. It does so if all that is unfinished of list are such.
 func (ms *messages) withdraw(list []*message) bool {
 	for _, m := range list {
-		if m.state != finished && (m.call.Func != coll.Recv || m.state != waiting) {
+		if m.state != finished && !m.unmet() {
 			return false
 		}
 	}

@@ -29,6 +29,8 @@ type messages struct {
 	ports proto.Ports
 	queue device.Queue
 	live  int        // messages that are not finished
+	own   int        // of those: not of requests
+	ended []*message // of requests, finished, not told yet
 	any   []*message // receives from any source that wait
 	after int        // the peer whose message met one of them last: others come first next time
 	order uint64     // of the next receive, or of the next message that comes before its receive
@@ -74,9 +76,7 @@ func (ms *messages) start(c *Call) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := ms.take()
-	m.call = *c
-	ms.live++
+	m := ms.take(c)
 	if c.Func == coll.Send {
 		m.id = l.next
 		l.next++
@@ -94,9 +94,7 @@ func (ms *messages) startAny(c *Call) (m *message, err error) {
 			return nil, err
 		}
 	}
-	m = ms.take()
-	m.call = *c
-	ms.live++
+	m = ms.take(c)
 	ms.any, err = ms.post(m, ms.any)
 	return m, err
 }
@@ -134,14 +132,20 @@ func (ms *messages) keep(l *line, a arrival) {
 	l.inbox.early = append(l.inbox.early, a)
 }
 
-func (ms *messages) take() *message {
+func (ms *messages) take(c *Call) (m *message) {
 	if n := len(ms.free); n > 0 {
-		m := ms.free[n-1]
+		m = ms.free[n-1]
 		ms.free = ms.free[:n-1]
 		*m = message{}
-		return m
+	} else {
+		m = new(message)
 	}
-	return new(message)
+	m.call = *c
+	ms.live++
+	if c.req == nil {
+		ms.own++
+	}
+	return m
 }
 
 func (ms *messages) release(m *message) { ms.free = append(ms.free, m) }
@@ -227,6 +231,11 @@ func (ms *messages) advanceLine(l *line) (bool, error) {
 func (ms *messages) finish(m *message) {
 	m.state = finished
 	ms.live--
+	if m.call.req != nil {
+		ms.ended = append(ms.ended, m)
+	} else {
+		ms.own--
+	}
 }
 
 // copyBytes submits a copy of n bytes.

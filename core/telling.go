@@ -52,6 +52,9 @@ func (c *Comm) doing() string {
 			}
 		}
 	}
+	if r := c.oldest(); r != nil {
+		return messageText(&r.call)
+	}
 	if c.turn.next < len(c.turn.queue) {
 		call := &c.turn.queue[c.turn.next]
 		return fmt.Sprintf("%v of %d elements of %v, not begun yet", call.Func, call.Count, call.Type)
@@ -72,6 +75,18 @@ func messageText(c *Call) string {
 		text += fmt.Sprintf(", tag %d", c.Tag)
 	}
 	return text
+}
+
+// oldest is the first message of a request that is under way, nil if there is none.
+func (c *Comm) oldest() *Request {
+	scheduler.mu.Lock()
+	defer scheduler.mu.Unlock()
+	for _, r := range c.openRequests() {
+		if r.msg != nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // callText is a call as its header tells it.

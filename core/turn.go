@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"hccl.dev/hccl/internal/coll"
@@ -12,9 +13,10 @@ import (
 
 // turn is what one thread does on a communicator while it holds the lock: collectives one after the other, messages beside them.
 type turn struct {
-	queue []Call // collectives, in call order
-	next  int    // of queue
-	live  []*message
+	queue []Call     // collectives, in call order
+	next  int        // of queue
+	live  []*message // of the batch that has the turn
+	left  int        // collectives of that batch that are not finished; the others are of requests
 	cur   collective
 	on    bool // cur is running
 	err   error
@@ -44,6 +46,9 @@ func (c *Comm) add(call *Call) error {
 			return err
 		}
 		c.turn.queue = append(c.turn.queue, *call)
+		if call.req == nil {
+			c.turn.left++
+		}
 		return nil
 	}
 	if c.msgs == nil {
@@ -53,7 +58,11 @@ func (c *Comm) add(call *Call) error {
 	if err != nil {
 		return err
 	}
-	c.turn.live = append(c.turn.live, m)
+	if call.req != nil {
+		call.req.msg = m
+	} else {
+		c.turn.live = append(c.turn.live, m)
+	}
 	return nil
 }
 
@@ -70,10 +79,27 @@ func (c *Comm) judge(call *Call) error {
 	return err
 }
 
-// clear makes the turn ready for the next.
+// clear makes the turn ready for the next batch. What requests have put into it stays, unless all has failed.
 func (t *turn) clear() {
-	t.queue, t.next, t.live, t.on, t.err, t.late, t.held = t.queue[:0], 0, t.live[:0], false, nil, nil, nil
+	if t.err != nil {
+		t.on, t.held, t.next = false, nil, len(t.queue)
+	}
+	t.compact()
+	t.live, t.left, t.err, t.late = t.live[:0], 0, nil, nil
 }
+
+// compact forgets collectives that are finished.
+func (t *turn) compact() {
+	switch {
+	case !t.on && t.next == len(t.queue):
+		t.queue, t.next = t.queue[:0], 0
+	case t.next > mostDone: // cur.call points into the old array
+		t.queue, t.next = slices.Clone(t.queue[t.next:]), 0
+	}
+}
+
+// mostDone is how many finished collectives may stand before others in the queue.
+const mostDone = 64
 
 // advance does what can be done now, without waiting. An error ends the turn and breaks the communicator.
 func (c *Comm) advance() (moved, done bool) {
@@ -90,11 +116,17 @@ func (c *Comm) advance() (moved, done bool) {
 		c.net.Poll()
 		return false, false
 	}
+	if c.fresh.Load() {
+		if c.takeIn(); t.err != nil {
+			return false, true
+		}
+	}
 	moved, err := c.advanceCollectives()
-	if err == nil && len(t.live) > 0 && c.msgs.live > 0 {
+	if err == nil && c.msgs != nil && c.msgs.live+len(c.msgs.ended) > 0 {
 		var m bool
 		m, err = c.msgs.advance()
 		moved = moved || m
+		c.deliver()
 	}
 	if err != nil {
 		return false, !c.hold(err) && c.drop(err)
@@ -102,7 +134,10 @@ func (c *Comm) advance() (moved, done bool) {
 	if !moved && c.net != nil {
 		moved = c.net.Poll()
 	}
-	return moved, !t.on && t.next == len(t.queue) && (c.msgs == nil || c.msgs.live == 0)
+	if moved {
+		c.moves++
+	}
+	return moved, c.settled()
 }
 
 // drop ends the turn with an error.
@@ -111,6 +146,7 @@ func (c *Comm) drop(err error) bool {
 		c.hot.Drop()
 	}
 	c.turn.err = c.break_(c.explain(err))
+	c.failRequests(c.turn.err)
 	return true
 }
 
@@ -133,6 +169,11 @@ func (c *Comm) advanceCollectives() (moved bool, err error) {
 			return moved, err
 		}
 		t.on = false
+		if r := t.cur.call.req; r != nil {
+			c.complete(r, nil)
+		} else {
+			t.left--
+		}
 	}
 }
 

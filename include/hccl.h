@@ -1,5 +1,5 @@
 /* What HCCL has beyond NCCL's interface: blocks of different sizes, calls as data with a limit of their own,
- * barriers, messages with tags, streams of host memory. All of it is
+ * barriers, messages with tags, requests, streams of host memory. All of it is
  * in libnccl.so.2 and comes with nccl.h; sizes and counts are 64 bits everywhere, times are milliseconds. */
 #ifndef HCCL_H_
 #define HCCL_H_
@@ -98,6 +98,39 @@ ncclResult_t hcclCommGetTimeout(ncclComm_t comm, int64_t* timeout);
 
 /* Returns when all ranks have called it; timeout as in hcclCall_t. */
 ncclResult_t hcclBarrier(int64_t timeout, ncclComm_t comm, cudaStream_t stream);
+
+/* ---- Requests: calls that go on while the program does something else ----
+
+   hcclStart begins a call and returns at once, also within an open group, to which it does not belong. Until the request is over its
+   buffers are the library's; all else may go when hcclStart has returned. Collectives of one communicator are done in the order in
+   which they were started or called; messages do not wait for each other, nor for collectives. A request goes on by threads of the
+   library, whatever the program does. Handles are numbers; one that was freed is refused. More in docs/requests.md. */
+
+typedef struct hcclRequest* hcclRequest_t;
+typedef void (*hcclRequestCallback_t)(hcclRequest_t request, ncclResult_t result, void* arg);
+
+ncclResult_t hcclStart(const hcclCall_t* call, ncclComm_t comm, hcclRequest_t* request);
+
+/* How the call ended, or ncclInProgress. Wait returns that too if the timeout is over first, and the request goes on; 0 only looks,
+   HCCL_NO_LIMIT waits for as long as the call takes. A request may be waited for again, and by several threads. */
+ncclResult_t hcclRequestTest(hcclRequest_t request);
+ncclResult_t hcclRequestWait(hcclRequest_t request, int64_t timeout);
+/* All: the result of the first in the list that failed. Any: that of the one that is over, whose place is *index; *index is n if
+   the timeout is over first. A NULL in the list is passed over. */
+ncclResult_t hcclRequestWaitAll(const hcclRequest_t* requests, size_t n, int64_t timeout);
+ncclResult_t hcclRequestWaitAny(const hcclRequest_t* requests, size_t n, int64_t timeout, size_t* index);
+
+/* What a receive has taken; the result as of Test. */
+ncclResult_t hcclRequestGetStatus(hcclRequest_t request, hcclStatus_t* status);
+/* The text of a call that failed, else ""; never NULL. It lives until the thread's next error. */
+const char* hcclRequestGetLastError(hcclRequest_t request);
+/* Has fn called once the request is over, at once if it is; on a thread of the library, one callback of a communicator after the
+   other. It may call the library. A request has one callback, which comes also after Free. */
+ncclResult_t hcclRequestSetCallback(hcclRequest_t request, hcclRequestCallback_t fn, void* arg);
+/* Takes back a receive that no message has met: it ends with ncclInvalidUsage. Anything else goes on to its own end. Wait tells. */
+ncclResult_t hcclRequestCancel(hcclRequest_t request);
+/* Lets go of the handle. A call that is not over goes on, with its buffers. NULL is success. */
+ncclResult_t hcclRequestFree(hcclRequest_t request);
 
 /* ---- Streams of host memory. Not for CUDA's streams and events, whose handles are refused ----
 

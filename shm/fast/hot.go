@@ -154,6 +154,9 @@ func (h *Hot) Unlock() {
 	}
 }
 
+// Wanted reports whether another thread waits for the lock, which is held.
+func (h *Hot) Wanted() bool { return word(&h.c.lock).Load() == 2 }
+
 // Begin gives the next number of lane 0, from 1, to hd (Seq and Lane are set) and posts it on the board. The lock is held.
 func (h *Hot) Begin(hd *shm.Header) (seq uint64) {
 	hd.Lane = 0

@@ -13,5 +13,10 @@ func TestExtensions(t *testing.T) {
 		{"tags, groups and streams", "case_tags", both, []string{"groups"}},
 		{"tags, too long", "case_tags", both, []string{"long"}},
 		{"tags, a rank dies", "case_tags", both, []string{"death"}},
+		{"requests of all operations", "case_requests", both, []string{"all"}},
+		{"requests in any order", "case_requests", both, []string{"order"}},
+		{"requests, waits and callbacks", "case_requests", both, []string{"waits"}},
+		{"requests, what ends them", "case_requests", both, []string{"end"}},
+		{"requests, abort and destroy", "case_requests", both, []string{"abort"}},
 	}.test(t)
 }

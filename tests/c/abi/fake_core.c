@@ -148,6 +148,32 @@ static int event_elapsed(void* start, void* end, float* milliseconds) {
   return note(start, end, 10);
 }
 
+/* Requests: each is over when it is made, unless answer says otherwise. */
+static int request_start(const struct hccl_item* item, void** out) {
+  record(&state.started, item, 1);
+  return state.answer != 0 && state.answer != 7 ? state.answer : handle_new(out, HCCL_REQUEST_MARK);
+}
+static int request_wait(void* const* requests, size_t n, int64_t limit, size_t* index) {
+  state.waited = n, state.limit = limit;
+  for (size_t k = 0; k < n; k++) {
+    if (requests[k] == NULL || index == NULL) continue;
+    *index = k;
+    break;
+  }
+  return state.answer;
+}
+static int request_status(void* r, struct hccl_status* status) {
+  if (status != NULL) status->source = 5;
+  if (state.answer != 0 && state.answer != 7) state.services->error(NULL, "the fake core's request failed", 0);
+  return note(r, NULL, 20);
+}
+static int request_notify(void* r, void (*fn)(void*, int, void*), void* arg) {
+  fn(r, 6, arg);
+  return note(r, NULL, 21);
+}
+static int request_cancel(void* r) { return note(r, NULL, 22); }
+static int request_free(void* r) { return note(r, NULL, 23); }
+
 static void attach(int threads) { state.attached = threads; }
 
 static const struct hccl_core_table table = {
@@ -155,6 +181,7 @@ static const struct hccl_core_table table = {
   async_error,        mem_alloc,    mem_free,  comm_register, comm_deregister, mem_stats, comm_limit,
   stream_create, stream_known, stream_destroy, stream_synchronize, stream_query, stream_host_func, stream_wait_event,
   event_create, event_destroy, event_record, event_synchronize, event_query, event_elapsed,
+  request_start, request_wait, request_status, request_notify, request_cancel, request_free,
 };
 
 const struct hccl_core_table* hccl_core_open(const struct hccl_services* services) {

@@ -23,7 +23,9 @@ struct fake {
   uint64_t ended;     /* the number that was destroyed or aborted last */
   void* hot;          /* given with ready */
   void (*in_fast)(void); /* called within fast, if set */
-  int64_t limit;      /* of communicators, as set */
+  int64_t limit;      /* of communicators, as set, or of the last wait */
+  int started;        /* requests */
+  size_t waited;      /* requests of the last wait */
   int streams;        /* and events, that were made */
   int attached;       /* what attach was told last: threads that enter */
   int stream_call;    /* the last call on a stream or event, and on what */

@@ -118,7 +118,7 @@ func TestPrograms(t *testing.T) {
 	folder := bench(t, "-O1")
 	for _, l := range languages() {
 		for _, name := range []string{"handles", "arguments", "calls", "groups", "configs", "loading", "forks", "fast", "absent", "parameters",
-			"streams"} {
+			"streams", "requests"} {
 			t.Run(l.name+"/"+name, func(t *testing.T) {
 				start(t, build(t, l, folder, name), map[string][]string{"absent": {folder}}[name]...)
 			})
