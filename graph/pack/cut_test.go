@@ -69,7 +69,7 @@ func everyCutRing(n *Network, limit Limit) float64 {
 		}
 	}
 	visit([]int{0})
-	s.solve(100000)
+	s.solve(1e9)
 	return s.x() * limit.Bus
 }
 

@@ -7,6 +7,7 @@ import "math"
 type descent struct {
 	tour, next []int
 	used       []bool
+	work       int64
 }
 
 // from starts at a point and always goes on to the cheapest next one.
@@ -49,6 +50,7 @@ func (d *descent) improve(s square) {
 //	... before [first ... last] after ...  p q ...   ->   ... before after ... p [first ... last] q ...
 func (d *descent) move(s square, at, length int) bool {
 	n := s.n
+	d.work += int64(4 * n)
 	get := func(k int) int { return d.tour[(at+k)%n] }
 	before, first, last, after := get(n-1), get(0), get(length-1), get(length)
 	along, back := 0.0, 0.0

@@ -10,6 +10,7 @@ import (
 // for the cheapest of all and for a cost.
 type pricer interface {
 	price(price []float64, exact bool, found []column) (columns []column, cost float64)
+	spent() int64 // work so far, in the same unit as the programme's
 }
 
 // program packs columns into rows. All is scaled so that the optimum is near 1: hold and want by the caller, prices here.
@@ -26,21 +27,20 @@ func newProgram(hold, want []float64) *program {
 	return &program{simplex: newSimplex(hold, want), hold: hold, bound: 1, known: map[string]bool{}}
 }
 
-// generate adds columns until the weights are within slack of the bound, or a number of rounds is over. It returns whether
-// they are.
+// generate adds columns until the weights are within the effort's slack of the bound, or its rounds or its work are over.
 //
 // The prices of a programme with few columns jump about, and columns that are cheap for one jump are of no use after the next. So
 // columns are asked for at prices between the present ones and those that gave the best bound so far (P. Wentges, 1997).
-func (p *program) generate(ask pricer, rounds int, slack float64) bool {
+func (p *program) generate(ask pricer, e Effort) {
 	var found []column
 	mixed := make([]float64, p.links)
 	stood, before := 0, 0.0 // rounds without progress, and where they began
-	for range rounds {
-		p.solve(50 * p.rows)
-		if p.x() >= (1-slack)*p.bound {
-			return true
+	for range e.Rounds {
+		p.solve(e.Work - ask.spent())
+		if p.x() >= (1-e.Slack)*p.bound || p.work+ask.spent() >= e.Work {
+			return
 		}
-		if stood++; p.x() > before*(1+slack/10) {
+		if stood++; p.x() > before*(1+e.Slack/10) {
 			stood, before = 0, p.x()
 		}
 		added := false
@@ -48,7 +48,7 @@ func (p *program) generate(ask pricer, rounds int, slack float64) bool {
 			if stood%patience == patience-1 && !ways.exact {
 				continue // it may be the optimum already: ask for a proof
 			}
-			p.mix(mixed, ways.old)
+			p.blend(mixed, ways.old)
 			var cost float64
 			found, cost = ask.price(mixed, ways.exact, found[:0])
 			p.prove(mixed, cost)
@@ -57,10 +57,9 @@ func (p *program) generate(ask pricer, rounds int, slack float64) bool {
 			}
 		}
 		if !added {
-			return p.x() >= (1-slack)*p.bound
+			return
 		}
 	}
-	return false
 }
 
 const patience = 8
@@ -71,7 +70,7 @@ var attempts = []struct {
 	exact bool
 }{{0.7, false}, {0, false}, {0, true}}
 
-func (p *program) mix(to []float64, old float64) {
+func (p *program) blend(to []float64, old float64) {
 	for r := range to {
 		to[r] = max(0, p.price[r])
 		if p.at != nil {
@@ -126,26 +125,21 @@ func (p *program) fresh(c *column) bool {
 
 // warm fills the programme before the first solve by multiplicative weights: each round asks for columns at prices that grow with the
 // load that the columns before have put on a row.
-func (p *program) warm(ask pricer, rounds int) {
+func (p *program) warm(ask pricer, rounds int, e Effort) {
 	price := make([]float64, p.links)
 	load := make([]float64, p.links)
 	var found []column
 	for range rounds {
-		most := 0.0
-		for r, h := range p.hold {
-			most = max(most, load[r]/h)
+		if ask.spent() > e.Work/4 {
+			return // the solve that follows needs some
 		}
-		for r, h := range p.hold {
-			price[r] = math.Exp(8*(load[r]/h/max(most, tiny)-1)) / h
-		}
+		reprice(price, load, p.hold)
 		var cost float64
 		found, cost = ask.price(price, false, found[:0])
 		p.prove(price, cost)
 		for k := range found {
 			c := &found[k]
-			for i, r := range c.rows {
-				load[r] += c.loads[i] * p.want[c.demand]
-			}
+			c.addTo(load, p.want[c.demand])
 			if p.fresh(c) {
 				p.add(*c)
 			}

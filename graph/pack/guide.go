@@ -15,7 +15,8 @@ type guide struct {
 	load  []float64
 }
 
-// Points for which the exact tour is found in each round; up to mostExact it is found where the quick way finds nothing any more.
+// Points for which the exact tour is found in each round; up to mostExact it is found where the quick way finds nothing any more, and
+// beyond that no tour is proven to be the cheapest.
 const (
 	fewExact  = 12
 	mostExact = 17
@@ -31,10 +32,12 @@ func newGuide(w *walks) *guide {
 	return g
 }
 
+func (g *guide) spent() int64 { return g.exact.work + g.quick.work }
+
 func (g *guide) price(price []float64, exact bool, found []column) ([]column, float64) {
 	g.w.reprice(price)
 	g.hops()
-	exact = exact && g.s.n <= mostExact || g.s.n <= fewExact
+	exact = exact || g.s.n <= fewExact
 	switch {
 	case g.w.closed && g.w.fabric:
 		found, _ = g.inside(found, exact)
@@ -87,18 +90,31 @@ func (g *guide) slowly(found []column, exact bool) ([]column, float64) {
 	}
 	for p := range g.w.nets {
 		g.doors(p)
-		if tour, cost := g.exact.exact(g.s, least); tour != nil {
-			found, least = g.keep(found, tour, p), cost
-		}
+		found, least = g.prove(found, p, least)
 	}
 	return found, least
 }
 
-// quickly starts at the port, and at a GPU that is another one each time.
+// prove finds a tour that costs less than the cheapest so far, or that there is none. Of very many points it is only told what the cheapest
+// costs at least.
+func (g *guide) prove(found []column, port int, least float64) ([]column, float64) {
+	if g.s.n > mostExact {
+		return found, min(least, g.exact.atLeast(g.s))
+	}
+	if tour, cost := g.exact.exact(g.s, least); tour != nil {
+		return g.keep(found, tour, port), cost
+	}
+	return found, least
+}
+
+// quickly starts at the port, and at a GPU that is another one each time. With very many points it tries only some of the ports in turn.
 func (g *guide) quickly(found []column) ([]column, float64) {
 	least := math.Inf(1)
 	g.turn++
 	for p := range g.w.nets {
+		if g.s.n > mostExact && (p+g.turn)%((g.w.nets+3)/4) > 0 {
+			continue
+		}
 		g.doors(p)
 		for _, start := range [...]int{g.turn % g.s.n, g.s.n - 1} {
 			tour := g.quick.from(g.s, start)
@@ -131,10 +147,7 @@ func (g *guide) tour(found []column, port int, exact bool) ([]column, float64) {
 	if !exact {
 		return found, 0
 	}
-	if tour, cost := g.exact.exact(g.s, least); tour != nil {
-		found, least = g.keep(found, tour, port), cost
-	}
-	return found, least
+	return g.prove(found, port, least)
 }
 
 // doors makes the port the last point: what it costs from it into each GPU, and from each GPU to it.

@@ -29,15 +29,17 @@ type RingPacking struct {
 	Loads        []float64 // what the rings put on each link of a host
 }
 
-// Effort is how long a search goes on: a share of the bound that is near enough, and rounds of the programme after which what was
-// found has to do. It knows no clock, since all ranks are to find the same.
+// Effort is how long a search goes on: a share of the bound that is near enough; rounds of the programme, and work, after which what
+// was found has to do. Work is numbers looked at, a thousand millions of which take a second or two. There is no clock in it, since all
+// ranks are to find the same.
 type Effort struct {
 	Slack  float64
 	Rounds int
+	Work   int64
 }
 
-// Thorough is enough for the optimum on all machines in use today.
-var Thorough = Effort{Slack: 0.0005, Rounds: 400}
+// Thorough is enough for the optimum on all machines in use today, and ends after a second or two on any.
+var Thorough = Effort{Slack: 0.0005, Rounds: 400, Work: 6e8}
 
 // Rings packs rings into copies of host n. limit is the bound for any schedule (Bound), in which every ring packing stays.
 func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
@@ -50,23 +52,28 @@ func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
 	for r, h := range w.hold {
 		hold[r] = h / limit.Bus
 	}
-	p := newProgram(hold, []float64{1})
 	g := newGuide(w)
-	p.warm(g, 16)
-	p.generate(g, e.Rounds, e.Slack)
+	if len(hold) > mostRows {
+		m := greedy(g, hold, []float64{1}, min(e.Rounds, 32))
+		none.Bound, none.Cross = m.bound*limit.Bus, m.bound*limit.Bus
+		return g.packing(m, none)
+	}
+	p := newProgram(hold, []float64{1})
+	p.warm(g, 16, e)
+	p.generate(g, e)
 	none.Bound, none.Cross = p.bound*limit.Bus, p.bound*limit.Bus
 	best := p.thin()
 	if !w.closed && w.nets > 1 && p.bound < 1-e.Slack {
 		before := p.x()
 		g.cross = true
 		p.bound, p.at = 1, nil
-		p.generate(g, e.Rounds, e.Slack)
+		p.generate(g, e)
 		none.Cross = p.bound * limit.Bus
 		if p.x() > before*crossGain {
 			best = p.thin()
 		}
 	}
-	return g.packing(n, best, none)
+	return g.packing(best.mix(), none)
 }
 
 // Rings that come in by one port and leave by another leave their rail, which real fabrics punish; they have to be worth it.
@@ -76,7 +83,10 @@ const crossGain = 1.02
 // a few of them: with these alone, weighed anew, it may be nearly as good.
 var fewRings = []int{16, 32, 64}
 
-const thinned = 0.0003 // what thinning may cost of the bandwidth
+const (
+	thinned  = 0.0003 // what thinning may cost of the bandwidth
+	thinWork = 3e8
+)
 
 // thin is the programme with fewer columns.
 func (p *program) thin() *program {
@@ -103,25 +113,22 @@ func (p *program) only(columns []int) *program {
 	for _, j := range columns {
 		q.add(p.columns[j])
 	}
-	q.solve(50 * q.rows)
+	q.solve(thinWork)
 	return q
 }
 
-// packing scales the weights of the programme to what the links hold.
-func (g *guide) packing(n *Network, p *program, out RingPacking) RingPacking {
-	weights, _ := p.weights()
+// packing scales the weights to what the links hold.
+func (g *guide) packing(m mix, out RingPacking) RingPacking {
 	load := make([]float64, len(g.w.hold))
-	for j, w := range weights {
+	for j, w := range m.weights {
 		if w < 1e-5 {
 			continue
 		}
-		r := g.rings[p.columns[j].tag]
+		c := &m.columns[j]
+		r := g.rings[c.tag]
 		r.Weight = w
 		out.Rings = append(out.Rings, r)
-		c := &p.columns[j]
-		for k, row := range c.rows {
-			load[row] += w * c.loads[k]
-		}
+		c.addTo(load, w)
 	}
 	most := 0.0
 	for r, l := range load {
@@ -132,7 +139,7 @@ func (g *guide) packing(n *Network, p *program, out RingPacking) RingPacking {
 		out.Bus += out.Rings[k].Weight
 	}
 	for k, row := range g.w.rowOf {
-		if row >= 0 {
+		if row >= 0 && most > 0 {
 			out.Loads[k] = load[row] / most
 		}
 	}

@@ -165,7 +165,7 @@ func everyRing(n *Network, limit Limit) float64 {
 		s.add(c)
 	}
 	visit([]int{0})
-	s.solve(10000)
+	s.solve(1e9)
 	return s.x() * limit.Bus
 }
 
@@ -225,7 +225,7 @@ func TestRingsAreTheSameEachTime(t *testing.T) {
 func TestRingsOfManyGPUs(t *testing.T) {
 	for _, g := range []int{14, 20, 64, 128} {
 		n := nvswitch(g)
-		p := Rings(n, 1, Bound(n, 1), Effort{Slack: 0.02, Rounds: 20})
+		p := Rings(n, 1, Bound(n, 1), Effort{Slack: 0.02, Rounds: 20, Work: 1e9})
 		holds(t, n, 1, p)
 		if p.Bus < 0.98*100 || p.Bound < p.Bus {
 			t.Errorf("%d GPUs: rings of %g, bound %g; want 100 within 2 %%", g, p.Bus, p.Bound)

@@ -31,6 +31,8 @@ type simplex struct {
 	price          []float64 // of each row: the dual values
 	step, scratch  []float64
 	xRow           int // row of the basis that holds x, -1 before it is in
+	entries        int // of all columns
+	work           int64
 }
 
 // Basis members that are no columns: x, and the slack of row r as slack-r.
@@ -82,6 +84,7 @@ func (s *spread) next() float64 {
 
 func (s *simplex) add(c column) {
 	s.columns = append(s.columns, c)
+	s.entries += len(c.rows)
 	s.in = append(s.in, false)
 }
 
@@ -94,12 +97,14 @@ func (s *simplex) gain(c *column) float64 {
 	return g
 }
 
-// solve goes from vertex to vertex until no column is worth anything, or for at most that many steps.
-func (s *simplex) solve(steps int) {
+// solve goes from vertex to vertex until no column is worth anything, or until that much work is done: work counts numbers that are
+// looked at, by all solves so far. Any vertex is a solution, if not the best.
+func (s *simplex) solve(work int64) {
 	if s.xRow < 0 {
 		s.enter(isX)
 	}
-	for ; steps > 0; steps-- {
+	for s.work < work {
+		s.work += int64(s.entries + s.rows*s.rows)
 		best, gain := 0, tiny
 		for j := range s.columns {
 			if !s.in[j] {

@@ -1,28 +1,28 @@
 package pack
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// packing scales the weights of the programme so that every root sends the same and the links hold it.
-func (g *grower) packing(p *program, hosts int, limit Limit, out TreePacking) TreePacking {
-	weights, least := p.weights()
-	out.Bound = p.bound * limit.Bus
-	if least <= 0 {
-		return out
-	}
+// packing scales the weights so that every root sends the same and the links hold it.
+func (g *grower) packing(m mix, hosts int, limit Limit, out TreePacking) TreePacking {
+	out.Bound = m.bound * limit.Bus
 	load := make([]float64, len(g.net.pipes))
 	served := make([]float64, len(g.want))
-	for j, w := range weights {
-		served[p.columns[j].demand] += w
+	for j, w := range m.weights {
+		served[m.columns[j].demand] += w
 	}
-	for j, w := range weights {
+	if slices.Min(served) <= 0 {
+		return out
+	}
+	for j, w := range m.weights {
 		if w == 0 {
 			continue
 		}
-		c := &p.columns[j]
+		c := &m.columns[j]
 		w *= g.want[c.demand] / served[c.demand] // now each demand has what it wants for a share of 1
-		for k, r := range c.rows {
-			load[r] += w * c.loads[k]
-		}
+		c.addTo(load, w)
 		g.put(&out, c, w/g.want[c.demand])
 	}
 	share := math.Inf(1)

@@ -34,6 +34,7 @@ type tours struct {
 	best []float64 // of (set, last of it): set*n + last, far where last is not in the set
 	into []float64 // less turned round: into[to*n+from]
 	tour []int
+	work int64
 }
 
 // exact finds the cheapest tour that costs less than most; nil if there is none.
@@ -60,6 +61,12 @@ func (t *tours) exact(s square, most float64) ([]int, float64) {
 	}
 	t.trace(n, full, last)
 	return t.tour, cost + paid
+}
+
+// atLeast is less than or as much as any tour costs, for squares too big for an exact one.
+func (t *tours) atLeast(s square) float64 {
+	paid := t.reduce(s)
+	return paid + t.trees(s.n-1)
 }
 
 // trees is the cost of the cheapest tree from the last point or towards it, whichever costs more.
@@ -98,6 +105,7 @@ func (t *tours) reduce(s square) (paid float64) {
 
 // fill goes through the sets in the order of their numbers, in which a set comes after its parts.
 func (t *tours) fill(n int) {
+	t.work += int64(n*n) << n / 2
 	if len(t.best) < n<<n {
 		t.best = make([]float64, n<<n)
 	}

@@ -34,7 +34,8 @@ type TreePacking struct {
 	Loads   []float64
 }
 
-// Trees packs trees into copies of host n for an all-gather: from every GPU as much as from any other. limit is Bound(n, hosts).
+// Trees packs trees into copies of host n for an all-gather: from every GPU as much as from any other. limit is Bound(n, hosts). Of
+// hosts with more than mostRoots GPUs it finds none.
 //
 // All hosts are alike, so some best packing is alike for all (the mean of one turned round through the hosts), and then all that
 // counts is what the roots of one host together put on the links of that host, and the roots of all others:
@@ -47,7 +48,7 @@ type TreePacking struct {
 // spread with two entries, and a tree may leave its own host and come back.
 func Trees(n *Network, hosts int, limit Limit, e Effort) TreePacking {
 	none := TreePacking{Loads: make([]float64, len(n.Links))}
-	if limit.Share <= 0 {
+	if limit.Share <= 0 || len(n.GPUs) > mostRoots {
 		return none
 	}
 	g := newGrower(n, hosts)
@@ -63,11 +64,18 @@ func Trees(n *Network, hosts int, limit Limit, e Effort) TreePacking {
 		want = append(want, float64(len(n.GPUs)*(hosts-1)))
 	}
 	g.want = want
+	if len(hold)+len(want) > mostRows {
+		return g.packing(greedy(g, hold, want, min(e.Rounds, 16)), hosts, limit, none)
+	}
 	p := newProgram(hold, want)
-	p.warm(g, 12)
-	p.generate(g, e.Rounds, e.Slack)
-	return g.packing(p, hosts, limit, none)
+	p.warm(g, 12, e)
+	p.generate(g, e)
+	return g.packing(p.mix(), hosts, limit, none)
 }
+
+// mostRoots is how many GPUs a host may have for trees to be searched: each round finds one from every GPU, which takes seconds for a
+// search with 72 and minutes with hundreds. Rings remain, and the bound says what they leave.
+const mostRoots = 96
 
 // grower finds the cheapest trees and spreads for given prices.
 type grower struct {
@@ -79,6 +87,7 @@ type grower struct {
 	find  arborescence
 	grown [][]branch // all that were handed out, by their columns' tags
 	load  []float64
+	work  int64
 }
 
 // branch is an edge in pipes; enter: from the root's host.
@@ -99,10 +108,13 @@ func newGrower(n *Network, hosts int) *grower {
 // hair is what a pipe costs beside its price, so that among ways that cost nothing the short ones are taken.
 const hair = 1e-9
 
+func (g *grower) spent() int64 { return g.work }
+
 func (g *grower) price(price []float64, _ bool, found []column) ([]column, float64) {
 	for k, p := range price {
 		g.cost[k] = p + hair
 	}
+	g.work += int64(len(g.want) * (len(price) + len(g.want)*len(g.want)))
 	gpus := len(g.net.gpus)
 	for k, node := range g.net.gpus {
 		g.ways[k].from(g.net, node, g.cost)
@@ -130,7 +142,15 @@ func (g *grower) price(price []float64, _ bool, found []column) ([]column, float
 func (g *grower) tree(found []column, root int) ([]column, float64) {
 	var edges []branch
 	cost := 0.0
-	for to, from := range g.find.solve(g.c, root) {
+	row := g.c.c[root*g.c.n : (root+1)*g.c.n]
+	for b := range row {
+		row[b] -= hair / 2 // of edges that cost the same those from the root are taken: trees stay flat, and roots do not meet at one GPU
+	}
+	parents := g.find.solve(g.c, root)
+	for b := range row {
+		row[b] += hair / 2
+	}
+	for to, from := range parents {
 		if from >= 0 {
 			edges = append(edges, branch{from, to, g.ways[from].pipes(g.net, g.net.gpus[to]), false})
 			cost += g.c.at(from, to)

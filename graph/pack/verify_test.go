@@ -84,7 +84,7 @@ func FuzzSearch(f *testing.F) {
 		if n == nil {
 			return
 		}
-		e := Effort{Slack: 0.01, Rounds: 30}
+		e := Effort{Slack: 0.01, Rounds: 30, Work: 1e9}
 		limit := Bound(n, hosts)
 		rings, trees := Rings(n, hosts, limit, e), Trees(n, hosts, limit, e)
 		if err := rings.Verify(n, hosts); err != nil {
