@@ -14,6 +14,14 @@ import (
 // pump goes on until no request is left. It is inside the communicator.
 func (c *Comm) pump() {
 	defer c.leave()
+	OnTime()
+	pin()
+	if err := guarded(func() error { c.move(); return nil }); err != nil {
+		c.failRequests(c.break_(err))
+	}
+}
+
+func (c *Comm) move() {
 	b := &batch{comms: []*Comm{c}, aside: true, pump: true}
 	c.hot.Lock()
 	for {

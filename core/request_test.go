@@ -361,3 +361,89 @@ func TestRequestsRefused(t *testing.T) {
 	_, err = c.Start(&p.call)
 	wantError(t, err, InvalidUsage, "aborted or destroyed")
 }
+
+// The communicator's limit holds for requests that have none of their own. What it ends is named by the request that waits.
+func TestRequestsAndTheCommunicatorsLimit(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		c := w.comms[0]
+		c.SetLimit(60 * time.Millisecond)
+		patient := tagged(coll.Recv, make([]byte, 4), AnySource, 1)
+		patient.Limit = NoLimit
+		r := starts(t, c, patient)
+		if err := WaitAll([]*Request{r}, 300*time.Millisecond); err != errInProgress {
+			t.Errorf("a receive without limit: %v", err)
+		}
+		other := starts(t, c, tagged(coll.Recv, make([]byte, 5), 1, 2))
+		wantError(t, WaitAll([]*Request{other, r}, patience), Timeout, "rank 0 gave up")
+		wantError(t, r.Err(), Timeout, "rank 0 gave up")
+		w.abort()
+	})
+}
+
+// A call that runs out of time blames the rank that it waits for, and not that of a request.
+func TestLimitBlamesTheRightRank(t *testing.T) {
+	w := newWorld(t, 3)
+	r := starts(t, w.comms[0], tagged(coll.Recv, make([]byte, 4), 1, 1))
+	m := tagged(coll.Recv, make([]byte, 4), 2, 1)
+	m.Limit = 50 * time.Millisecond
+	wantError(t, do(w.comms[0], &m), Timeout, "waiting for rank 2")
+	if r.Err() != errInProgress {
+		t.Errorf("the request ended: %v", r.Err())
+	}
+	w.abort()
+	wantError(t, WaitAll([]*Request{r}, patience), InvalidUsage, "aborted")
+}
+
+// Requests of a communicator that is still being made, or that returns at once from all calls, stand in line; one that is never
+// made ends them.
+func TestRequestsOfNonBlocking(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		id, n := ids.ID(), 2
+		w := &world{t: t, comms: make([]*Comm, n)}
+		w.must(w.each(func(r int) error {
+			s := spec(id, n, r, false)
+			if err := Enqueue([]Item{{Init: s}}); err != errInProgress {
+				return err
+			}
+			c := Find(s.ID)
+			w.comms[r] = c
+			var parts []*part
+			var list []*Request
+			for k := range 4 {
+				p := adding(n, 100*k*k*k, uint64(k)).part(r)
+				held.Store(p, nil)
+				parts = append(parts, p)
+				if k == 2 {
+					if err := c.Do(&p.call, 0); err != errInProgress {
+						return err
+					}
+					continue
+				}
+				list = append(list, starts(t, c, p.call))
+			}
+			if err := WaitAll(list, patience); err != nil {
+				return err
+			}
+			for _, p := range parts {
+				if err := p.check(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		w.destroy()
+	})
+	s := spec(ids.ID(), 2, 0, false)
+	if err := Enqueue([]Item{{Init: s}}); err != errInProgress {
+		t.Fatal(err)
+	}
+	c := Find(s.ID)
+	p := adding(2, 10, 1).part(0)
+	held.Store(p, nil)
+	r := starts(t, c, p.call)
+	if err := c.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, WaitAll([]*Request{r}, patience), InvalidUsage, "aborted")
+}

@@ -119,10 +119,20 @@ func (c *Comm) tooLate(waited time.Duration) error {
 	return failf(Timeout, "rank %d gave up after %.1f s in %s; %s", c.rank, waited.Seconds(), c.doing(), who).of(absent...)
 }
 
+// lacks is the rank that the batch's own messages wait for, or those of requests; -1 if none is known.
+func (c *Comm) lacks() int {
+	for _, m := range c.turn.live {
+		if m.state != finished {
+			return m.call.Root
+		}
+	}
+	return c.blocker()
+}
+
 // absent are the ranks that the operation under way waits for, as a text and as numbers.
 func (c *Comm) absent() (who string, ranks []int) {
 	if !c.turn.on {
-		b := c.blocker()
+		b := c.lacks()
 		if b < 0 && c.msgs != nil && len(c.msgs.any) > 0 {
 			return "no rank has sent what it takes", nil
 		}

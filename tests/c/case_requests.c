@@ -213,12 +213,70 @@ static void abort_body(void) {
   }
 }
 
+static void* talk(void* arg) { /* messages around the ring by requests, one thread per rank */
+  ncclComm_t c = (ncclComm_t)arg;
+  size_t most = 60000;
+  float *s = floats(most), *d = floats(most);
+  int next = (me + 1) % ranks, last = (me + ranks - 1) % ranks;
+  for (int round = 0; round < times(150, 5000); round++) {
+    size_t count = round % 5 == 0 ? most : (size_t)(round % 40);
+    hcclRequest_t r[2];
+    fill(s, me, (size_t)round, count);
+    r[0] = recv_from(c, d, most, round % 3 ? last : HCCL_ANY_SOURCE, round), r[1] = send_to(c, s, count, next, round);
+    MUST(c, hcclRequestWaitAll(r, 2, HCCL_NO_LIMIT));
+    same("message beside sums", d, last, (size_t)round, count);
+    MUST(c, hcclRequestFree(r[0]));
+    MUST(c, hcclRequestFree(r[1]));
+  }
+  atomic_store(&calls, 1);
+  free(s), free(d);
+  return NULL;
+}
+
+/* One thread adds, small and large, while another exchanges messages as requests on the same communicator. */
+static void beside_body(void) {
+  ncclComm_t c = comm_new();
+  pthread_t t;
+  pthread_create(&t, NULL, talk, c);
+  NOTE("sums beside messages");
+  for (int more = 1, round = 0; more; round++) {
+    int mine = !calls, sum = 0;
+    MUST(c, sum_checked(c, round % 20 == 0 ? 50000 : 1 + (size_t)round % 64));
+    MUST(c, ncclAllReduce(&mine, &sum, 1, ncclInt32, ncclSum, c, NULL)); /* until all have done */
+    more = sum > 0;
+  }
+  pthread_join(t, NULL);
+  MUST(c, ncclCommDestroy(c));
+}
+
+/* Many communicators with a receive that waits on each, and one wait for any of all. */
+static void many_body(void) {
+  enum { N = 40 };
+  ncclComm_t c[N];
+  hcclRequest_t r[N];
+  float d[N], x = (float)me;
+  for (int k = 0; k < N; k++) c[k] = comm_of(k % 8, ranks, me), meet();
+  for (int k = 0; k < N; k++) r[k] = recv_from(c[k], &d[k], 1, (me + 1) % ranks, 0);
+  NOTE("%d receives of %d communicators", N, N);
+  for (int k = N - 1; k >= 0; k--) {
+    size_t index;
+    MUST(c[k], ncclSend(&x, 1, ncclFloat32, (me + ranks - 1) % ranks, c[k], NULL));
+    MUST(c[k], hcclRequestWaitAny(r, N, 20000, &index));
+    CHECK(index < N && d[index] == (float)((me + 1) % ranks), "communicator %zu: %g", index, (double)d[index % N]);
+    MUST(NULL, hcclRequestFree(r[index])); /* a stale handle would be refused: each is over once */
+    r[index] = NULL;
+  }
+  for (int k = 0; k < N; k++) MUST(c[k], ncclCommDestroy(c[k]));
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "all")) return job_run(1, 30, all_body) + job_run(3, 60, all_body) != 0;
   if (!strcmp(what, "order")) return job_run(4, 30, order_body) != 0;
   if (!strcmp(what, "waits")) return job_run(2, 40, waits_body) != 0;
   if (!strcmp(what, "end")) return job_run(3, 40, end_body) != 0;
+  if (!strcmp(what, "beside")) return job_run(3, 60, beside_body) != 0;
+  if (!strcmp(what, "many")) return job_run(2, 60, many_body) != 0;
   if (!strcmp(what, "abort")) return job_run(2, 30, abort_body) != 0;
   fprintf(stderr, "no case %s\n", what);
   return 2;

@@ -17,6 +17,8 @@ func TestExtensions(t *testing.T) {
 		{"requests in any order", "case_requests", both, []string{"order"}},
 		{"requests, waits and callbacks", "case_requests", both, []string{"waits"}},
 		{"requests, what ends them", "case_requests", both, []string{"end"}},
+		{"requests beside calls of another thread", "case_requests", both, []string{"beside"}},
+		{"requests of many communicators", "case_requests", both, []string{"many"}},
 		{"requests, abort and destroy", "case_requests", both, []string{"abort"}},
 	}.test(t)
 }
