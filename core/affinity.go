@@ -91,15 +91,21 @@ func (c *Comm) place() {
 
 const onHost = -1 // the GPU of a rank on host memory
 
-// machine is the one that the settings want, without GPUs unless it is to be written. What is wrong with a file is told once.
+// seen are the machines that were looked at in this process. A machine does not change, and NVML may take a second to start.
+var seen struct {
+	mu sync.Mutex
+	by map[sight]*detect.Found // guarded by mu
+}
+
+// sight is what a machine was made of: a file or none, and NVML or not.
+type sight struct {
+	file string
+	gpus bool
+}
+
+// machine is the one that the settings want, without GPUs unless it is to be written. What is said of it is said once.
 func (c *Comm) machine(dump bool) *topo.Machine {
-	s := detect.Settings{File: c.settings.TopoFile, NVML: func() (nvml.Interface, error) {
-		return nil, fmt.Errorf("%w is asked: ranks on host memory need none", gpus.ErrAbsent)
-	}}
-	if dump {
-		s.Dump, s.NVML = c.settings.TopoDumpFile, nil
-	}
-	f := detect.Load(s)
+	f := look(sight{c.settings.TopoFile, dump})
 	for _, fault := range f.Report.Faults {
 		text := fault.String()
 		log.WarnOnce("topology: "+text, "topology: %s", text)
@@ -109,10 +115,34 @@ func (c *Comm) machine(dump bool) *topo.Machine {
 		log.InfoOnce(log.Graph, "topology: "+text, "topology: %s", text)
 	}
 	log.InfoOnce(log.Graph, "topology from "+f.From, "topology: this machine, by %s", f.From)
-	if dump {
-		c.log.Info(log.Graph, "topology: rank %d has written %s", c.rank, s.Dump)
+	if !dump {
+		return f.Machine
+	}
+	if err := detect.Write(c.settings.TopoDumpFile, f.Machine); err != nil {
+		c.log.Warn("topology: %v; name a file in a folder that rank %d may write to", err, c.rank)
+	} else {
+		c.log.Info(log.Graph, "topology: rank %d has written %s", c.rank, c.settings.TopoDumpFile)
 	}
 	return f.Machine
+}
+
+func look(s sight) *detect.Found {
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if f := seen.by[s]; f != nil {
+		return f
+	}
+	how := detect.Settings{File: s.file}
+	if !s.gpus {
+		how.NVML = func() (nvml.Interface, error) {
+			return nil, fmt.Errorf("%w is asked: ranks on host memory need none", gpus.ErrAbsent)
+		}
+	}
+	if seen.by == nil {
+		seen.by = map[sight]*detect.Found{}
+	}
+	seen.by[s] = detect.Load(how)
+	return seen.by[s]
 }
 
 // severalNodes reports whether the machine has more than one NUMA node.

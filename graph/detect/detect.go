@@ -65,9 +65,8 @@ func Load(s Settings) *Found {
 		topo.Clean(f.Machine, f.Report)
 	}
 	if s.Dump != "" {
-		if err := dump(s.Dump, f.Machine); err != nil {
-			f.Report.Fault(0, fmt.Sprintf("NCCL_TOPO_DUMP_FILE cannot be written: %v", err),
-				"name a file in a folder that this process may write to")
+		if err := Write(s.Dump, f.Machine); err != nil {
+			f.Report.Fault(0, err.Error(), "name a file in a folder that this process may write to")
 		}
 	}
 	f.Report.Sort()
@@ -147,14 +146,16 @@ func distinct(all []topo.Fault) (once []topo.Fault) {
 	return once
 }
 
-// dump writes the machine. Only to a regular file: writing to a pipe whose reader has gone would be the end of the host program.
-func dump(name string, m *topo.Machine) error {
+// Write writes a machine to the file that NCCL_TOPO_DUMP_FILE names, in NCCL's form. Only to a regular file: writing to a pipe whose
+// reader has gone would be the end of the host program.
+func Write(name string, m *topo.Machine) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("NCCL_TOPO_DUMP_FILE cannot be written: %s is no regular file", name)
 	}
 	var text strings.Builder
-	if err := ncclxml.Write(&text, m); err != nil {
-		return err
+	_ = ncclxml.Write(&text, m) // a Builder takes everything
+	if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+		return fmt.Errorf("NCCL_TOPO_DUMP_FILE cannot be written: %w", err)
 	}
-	return os.WriteFile(name, []byte(text.String()), 0o644)
+	return nil
 }
