@@ -93,6 +93,9 @@ func (c *Comm) release() {
 		cancel()
 	}
 	c.cancels = nil
+	if c.rails != nil {
+		c.rails.end()
+	}
 	if c.net != nil {
 		drain := drainTime
 		if c.seg == nil || c.seg.State(c.seg.Self()) != shm.Left {

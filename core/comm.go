@@ -1,6 +1,7 @@
 package core
 
 import (
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -45,7 +46,10 @@ type Comm struct {
 	seg   *shm.Segment // shared with all ranks, or this rank's own mirror of the others over TCP; nil for one rank
 	near  *shm.Segment // shared with the ranks of this host where others are elsewhere, for data alone; else nil
 	hot   *fast.Hot
-	net   *tcp.Fabric // nil where all ranks share memory
+	net   *tcp.Fabric     // nil where all ranks share memory
+	wide  bool            // its ranks do not all share memory
+	first [][2]netip.Addr // ends of net's first connection to each rank
+	rails *railKeeper     // of net; nil where no two hosts have several interfaces
 	ports proto.Ports
 	table *proto.Table
 	queue device.Queue

@@ -3,6 +3,7 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -17,15 +18,24 @@ const (
 	purposeVote  = 1 + iota // a lifeline
 	purposeVisit            // is the rank still there?
 	purposeData
+	purposeRail // and the rail's number
 )
 
 func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
 
 // channels is the number of channels that the communicator has ports for.
-func (c *Comm) channels() int { return min(max(4, c.agreed.setting.MinChannels), 16) }
+func (c *Comm) channels() int {
+	least := 4
+	if c.wide {
+		least = wideChannels
+	}
+	return min(max(least, c.agreed.setting.MinChannels), 16)
+}
 
 // connect joins the ranks: those of one host by shared memory if every rank of every host can, all others by TCP.
 func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
+	groups := c.groups()
+	c.wide = len(groups) > 1 || !c.agreed.share
 	if c.agreed.setting.MaxChannels == 0 || c.agreed.setting.MaxChannels > c.channels() {
 		c.agreed.setting.MaxChannels = c.channels()
 	}
@@ -35,7 +45,7 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 		return err
 	}
 	defer func() { line.close(err) }()
-	if groups := c.groups(); c.agreed.share && several(groups) {
+	if c.agreed.share && several(groups) {
 		if err := c.tryShared(line, group(groups, c.rank)); err != nil || c.agreed.share && len(groups) == 1 {
 			return err
 		}
@@ -43,7 +53,9 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 	if err := c.joinTCP(inbox, line.lim); err != nil {
 		return err
 	}
-	_, err = line.vote(true)
+	if _, err = line.vote(true); err == nil {
+		c.keepRails(inbox)
+	}
 	return err
 }
 
@@ -192,7 +204,10 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
 	c.net.OnBackground(pin)
+	c.net.OnRail(c.railLost)
+	c.net.Limit(uint64(c.settings.NetRate) * 1e6 / 8)
 	c.ports = c.net
+	c.first = make([][2]netip.Addr, c.n)
 	if c.near != nil {
 		c.ports = newMixedPorts(c.near, c.net, c.queue)
 	}
@@ -207,7 +222,7 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 			fd, err = inbox.Accept(purposeData, r, lim)
 		}
 		if err == nil {
-			err = c.net.Add(r, fd)
+			err = c.addFirst(r, fd)
 		}
 		if err != nil {
 			return failf(ResultOf(err), "rank %d cannot connect to rank %d: %w", c.rank, r, err).of(r)

@@ -72,7 +72,8 @@ func (c *Comm) meet(s *InitSpec) error {
 	c.secret = secretOf(s.IDs[0])
 	mine := c.describe(svc)
 	inbox := svc.Expect(mine.Door, c.secret[:])
-	defer inbox.Close()
+	defer func() { c.doneWith(inbox) }()
+	log.InfoOnce(log.Net, "interfaces", "%s", svc.Choice())
 	blobs, err := boot.Meet(s.IDs[0], c.rank, c.n, mine.Append(nil), c.limit(deadline))
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (c *Comm) meet(s *InitSpec) error {
 func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	me := self()
 	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
-		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Settings: shared(c.settings)}
+		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Rails: svc.Rails(), Settings: shared(c.settings)}
 	if c.settings.HostID != "" {
 		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
 	}

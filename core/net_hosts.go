@@ -1,6 +1,11 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/proto"
+)
 
 // place is what ranks that can hand memory to each other have in common.
 type place struct {
@@ -35,6 +40,28 @@ func group(groups [][]int, r int) []int {
 // several reports whether any two ranks can share memory.
 func several(groups [][]int) bool {
 	return slices.ContainsFunc(groups, func(g []int) bool { return len(g) > 1 })
+}
+
+// How many channels an operation takes whose data cross a network. Each has but a few slices under way, which is little where an answer
+// takes long: by time on the wire, in queues, or until a busy processor gets to it.
+const (
+	wideChannels = 8
+	wideBytes    = 128 << 10 // of data for each channel
+)
+
+// settingFor is what restricts the choice for an operation. All ranks get the same, as it depends only on what they share.
+func (c *Comm) settingFor(op *proto.Op) proto.Setting {
+	s := c.agreed.setting
+	if !c.wide || s.MinChannels != 0 {
+		return s
+	}
+	switch op.Func {
+	case coll.AllGatherV, coll.ReduceScatterV, coll.AlltoAllV: // how much there is of one need not be known to all
+		s.MinChannels = wideChannels
+	default:
+		s.MinChannels = int(min(wideChannels, op.Count*op.Type.Size()/wideBytes))
+	}
+	return s
 }
 
 // onHost is how many ranks run on this rank's host, whether they can share memory or not.

@@ -40,12 +40,11 @@ func mix(a, b uint64) uint64 {
 
 // choose picks algorithm, channels and slice for a call.
 func (c *Comm) choose(call *Call) (proto.Choice, error) {
-	s := &c.agreed.setting
 	op := c.protoOp(call)
+	own := c.settingFor(&op)
 	if call.Algo == "" && call.MinChannels == 0 && call.MaxChannels == 0 {
-		return wrapChoice(proto.Choose(s, &op))
+		return wrapChoice(proto.Choose(&own, &op))
 	}
-	own := *s
 	if call.MinChannels > 0 {
 		own.MinChannels = call.MinChannels
 	}

@@ -142,7 +142,7 @@ func (s *SplitSpec) abandon(err error) {
 
 func (s *SplitSpec) makeChild(parent *Comm) error {
 	if s.inbox != nil {
-		defer s.inbox.Close()
+		defer func() { s.child.doneWith(s.inbox) }()
 	}
 	start := time.Now()
 	c := s.child

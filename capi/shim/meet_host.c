@@ -74,13 +74,16 @@ static int doubtful(const char* name, const struct sockaddr* sa) {
 
 static int usable(const struct ifaddrs* i) {
   const char* want = hccl_setting("NCCL_SOCKET_FAMILY");
-  if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK) return 0;
+  if (!i->ifa_addr || !(i->ifa_flags & IFF_UP)) return 0;
   int family = i->ifa_addr->sa_family;
   if (want && strcmp(want, "AF_INET") == 0 && family != AF_INET) return 0;
   if (want && strcmp(want, "AF_INET6") == 0 && family != AF_INET6) return 0;
-  if (family == AF_INET) return 1;
+  // The loopback device may have an address that other hosts reach.
+  if (family == AF_INET) return ((const unsigned char*)&((struct sockaddr_in*)i->ifa_addr)->sin_addr)[0] != 127;
+  if (family != AF_INET6) return 0;
   // A link-local address means nothing on another host without the name of the interface there.
-  return family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6*)i->ifa_addr)->sin6_addr);
+  const struct in6_addr* v6 = &((struct sockaddr_in6*)i->ifa_addr)->sin6_addr;
+  return !IN6_IS_ADDR_LINKLOCAL(v6) && !IN6_IS_ADDR_LOOPBACK(v6);
 }
 
 static void put_address(unsigned char* out, const struct sockaddr* sa) {

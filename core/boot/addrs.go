@@ -10,8 +10,10 @@ import (
 
 // hostAddr is an address of an interface that is up.
 type hostAddr struct {
-	name string
-	addr netip.Addr
+	name  string
+	addr  netip.Addr
+	bits  int // of addr that are the network's
+	index int // of the interface
 }
 
 // hostAddrs asks the kernel, by netlink: package net would bring the C library's resolver into the core.
@@ -40,7 +42,7 @@ func hostAddrs() (addrs []hostAddr, names []string, err error) {
 			}
 		}
 		if name := up[int(le.Uint32(head[4:]))]; name != "" && own.IsValid() {
-			addrs = append(addrs, hostAddr{name, own})
+			addrs = append(addrs, hostAddr{name, own, int(head[1]), int(le.Uint32(head[4:]))})
 		}
 	})
 	return addrs, names, err
@@ -104,6 +106,21 @@ func familyAllows(family string, a netip.Addr) bool {
 	return !(family == "AF_INET" && !a.Is4()) && !(family == "AF_INET6" && a.Is4())
 }
 
+// bars says why an address is of no use to other hosts, or not wanted; "": it is.
+func (s *Settings) bars(a hostAddr) string {
+	switch {
+	case s.Interfaces != "" && !chosen(s.Interfaces, a.name):
+		return "NCCL_SOCKET_IFNAME=" + s.Interfaces
+	case a.addr.IsLoopback():
+		return "loopback"
+	case !familyAllows(s.Family, a.addr):
+		return "NCCL_SOCKET_FAMILY=" + s.Family
+	case a.addr.Is6() && a.addr.IsLinkLocalUnicast(): // means nothing elsewhere without the interface's name there
+		return "link-local"
+	}
+	return ""
+}
+
 // chooseAddrs are the addresses by which other ranks may reach this process, likely ones first and loopback last.
 // The C side does the same for the id (meet_host.c); a test compares the two.
 func chooseAddrs(s Settings, all []hostAddr, names []string) ([]netip.Addr, error) {
@@ -117,8 +134,7 @@ func chooseAddrs(s Settings, all []hostAddr, names []string) ([]netip.Addr, erro
 			s.Interfaces, strings.Join(names, " "))}
 	}
 	for _, a := range all {
-		linkLocal6 := a.addr.Is6() && a.addr.IsLinkLocalUnicast() // means nothing elsewhere without the interface's name there
-		if a.addr.IsLoopback() || linkLocal6 || !familyAllows(s.Family, a.addr) || s.Interfaces != "" && !chosen(s.Interfaces, a.name) {
+		if s.bars(a) != "" {
 			continue
 		}
 		if s.Interfaces == "" && doubtful(a) {

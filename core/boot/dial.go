@@ -18,6 +18,7 @@ type dialing struct {
 	secret  []byte
 	from    int
 	purpose uint8
+	by      *Interface // from which to connect; nil: the kernel chooses
 
 	race    *race
 	s       *stream // after the race
@@ -55,7 +56,7 @@ func (d *dialing) turn() (*stream, error) {
 		if time.Now().Before(d.retry) {
 			return nil, nil
 		}
-		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs)
+		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.by)
 	}
 	s, _, greeting, err := d.race.turn()
 	if err != nil {
@@ -116,6 +117,30 @@ func (d *dialing) finish() (*stream, error) {
 	}
 	return nil, nil
 }
+
+// Attempt is a connection from one interface to one address, which is begun and looked after now and then.
+type Attempt struct{ d dialing }
+
+// Try begins one, see Dial for what it needs.
+func Try(by Interface, to netip.AddrPort, key Key, secret []byte, from int, purpose uint8) *Attempt {
+	return &Attempt{dialing{addrs: []netip.AddrPort{to}, key: key, secret: secret, from: from, purpose: purpose, by: &by}}
+}
+
+// Turn goes on with the attempt as far as it can. The descriptor is -1 until the other end has proved itself; an error ends the
+// attempt.
+func (a *Attempt) Turn() (fd int, err error) {
+	s, err := a.d.turn()
+	if s != nil {
+		return s.fd, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("no connection to %s", a.d.reasons(err))
+	}
+	return -1, err
+}
+
+// Close gives the attempt up.
+func (a *Attempt) Close() { a.d.close() }
 
 const refusedLong = time.Second
 

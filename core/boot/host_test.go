@@ -136,8 +136,9 @@ func hexOrDash(b []byte) string {
 
 func TestChoiceOfInterfaces(t *testing.T) {
 	a := netip.MustParseAddr
-	all := []hostAddr{{"lo", a("127.0.0.1")}, {"docker0", a("172.17.0.1")}, {"eth1", a("10.0.1.1")}, {"eth10", a("10.0.10.1")},
-		{"ib0", a("10.1.0.1")}, {"eth1", a("fe80::1")}, {"ib0", a("fd00::1")}}
+	all := []hostAddr{{name: "lo", addr: a("127.0.0.1")}, {name: "docker0", addr: a("172.17.0.1")},
+		{name: "eth1", addr: a("10.0.1.1")}, {name: "eth10", addr: a("10.0.10.1")},
+		{name: "ib0", addr: a("10.1.0.1")}, {name: "eth1", addr: a("fe80::1")}, {name: "ib0", addr: a("fd00::1")}}
 	names := []string{"lo", "docker0", "eth1", "eth10", "ib0"}
 	for _, c := range []struct{ rule, family, want string }{
 		{"", "", "10.0.1.1 10.0.10.1 10.1.0.1 fd00::1 127.0.0.1"},

@@ -113,6 +113,12 @@ func (b *Inbox) Accept(purpose uint8, from int, lim Limit) (fd int, err error) {
 	}
 }
 
+// Next returns a connection that has arrived for one of the purposes first to last, whoever made it; ok is false where there is none.
+func (b *Inbox) Next(first, last uint8) (purpose uint8, from, fd int, ok bool) {
+	a, ok, _, _ := b.take(func(a arrival) bool { return a.purpose >= first && a.purpose <= last })
+	return a.purpose, a.from, a.fd, ok
+}
+
 func acceptLimit(err error, from int) error {
 	if err == errDeadline {
 		return &SilentError{from, "did not connect before the limit passed", false}

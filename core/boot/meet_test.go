@@ -178,7 +178,7 @@ func TestSilentListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	r := newRace(challengeMagicValue, [8]byte{}, []netip.AddrPort{l.Addr().(*net.TCPAddr).AddrPort()})
+	r := newRace(challengeMagicValue, [8]byte{}, []netip.AddrPort{l.Addr().(*net.TCPAddr).AddrPort()}, nil)
 	c, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,8 @@ type Service struct {
 	listener  int
 	tag       [8]byte
 	addrs     []netip.AddrPort
+	nics      []Interface
+	choice    string
 	strangers atomic.Uint64
 
 	mu      sync.Mutex
@@ -95,6 +97,7 @@ func newService(set Settings) (*Service, error) {
 	for _, ip := range ips {
 		s.addrs = append(s.addrs, netip.AddrPortFrom(ip, port))
 	}
+	s.nics, s.choice = chooseInterfaces(set, all, names)
 	go s.serve()
 	return s, nil
 }

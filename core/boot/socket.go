@@ -80,8 +80,8 @@ func sockaddr(a netip.AddrPort) (family int, sa unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
 }
 
-// connect starts a connection. The socket becomes writable when it is made or has failed.
-func connect(to netip.AddrPort) (int, error) {
+// connect starts a connection, from an interface where one is given. The socket becomes writable when it is made or has failed.
+func connect(to netip.AddrPort, by *Interface) (int, error) {
 	family, sa := sockaddr(to)
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -89,6 +89,14 @@ func connect(to netip.AddrPort) (int, error) {
 	}
 	opened(fd)
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if by != nil {
+		_ = unix.BindToDevice(fd, by.Name) // see Pin
+		_, own := sockaddr(netip.AddrPortFrom(by.Addr, 0))
+		if err := unix.Bind(fd, own); err != nil {
+			Close(fd)
+			return -1, err
+		}
+	}
 	if err := unix.Connect(fd, sa); err != nil && err != unix.EINPROGRESS && err != unix.EINTR { // EINTR: it goes on
 		Close(fd)
 		return -1, err

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,25 +18,47 @@ func (f *Fabric) Close(drain time.Duration) {
 		return
 	}
 	f.Take()
+	end := time.Now().Add(drain)
+	f.wait(end.Add(-drain/2), (*peer).delivered)
 	for _, p := range f.peers {
 		p.leave()
 		p.flush()
 	}
-	for end := time.Now().Add(drain); !f.drained() && time.Now().Before(end); {
-		f.Poll()
-		f.pause(time.Until(end))
-	}
+	f.wait(end, (*peer).parted)
 	f.free()
 }
 
-// drained reports whether every peer that is still there has our goodbye, or its host has.
-func (f *Fabric) drained() bool {
-	for _, p := range f.peers {
-		c := p.conn.Load()
-		if c == nil || p.lost() != nil {
-			continue
+// wait polls until ok holds for every peer that is still there, or the time is over.
+func (f *Fabric) wait(end time.Time, ok func(*peer) bool) {
+	all := func() bool {
+		return !slices.ContainsFunc(f.peers, func(p *peer) bool { return p.lost() == nil && !ok(p) })
+	}
+	for !all() && time.Now().Before(end) {
+		f.Poll()
+		f.Tend()
+		f.pause(time.Until(end))
+	}
+}
+
+// delivered reports whether the peer's host has all that was committed. It matters where several rails carry it: what one of them
+// loses after the goodbye cannot be sent again.
+func (p *peer) delivered() bool {
+	live := p.live()
+	if live&(live-1) == 0 {
+		return true
+	}
+	for k := range p.rails {
+		if live>>k&1 != 0 && p.rails[k].Load().unacked() > 0 {
+			return false
 		}
-		if !c.said.Load() || c.unacked() > 0 {
+	}
+	return p.idle()
+}
+
+// parted reports whether the peer has our goodbye, or its host has.
+func (p *peer) parted() bool {
+	for k := range p.rails {
+		if c := p.rails[k].Load(); c != nil && c.state.Load() == railLive && (!c.said.Load() || c.unacked() > 0) {
 			return false
 		}
 	}
@@ -59,10 +82,16 @@ func (f *Fabric) free() {
 	f.rx.close()
 	set := f.set.Load()
 	for _, p := range f.peers {
-		if c := p.conn.Load(); c != nil {
-			c.free(set)
+		p.tx.close()
+		for k := range p.rails {
+			if c := p.rails[k].Load(); c != nil {
+				c.free(set)
+			}
 		}
 		p.drop()
+	}
+	for _, c := range f.graves {
+		c.free(set)
 	}
 	if set != nil {
 		background.remove(set.id, set.ep)
@@ -75,12 +104,16 @@ func (f *Fabric) free() {
 	staging.trim()
 }
 
-// free closes the socket. It leaves the epoll set first: a forked child that holds the descriptor would keep it there.
+// free closes the socket, once. It leaves the epoll set first: a forked child that holds the descriptor would keep it there. Nobody
+// else uses the connection.
 func (c *conn) free(set *epollSet) {
-	c.tx.close()
+	if c.closed {
+		return
+	}
+	c.closed = true
 	_ = epollCtl(set.ep, unix.EPOLL_CTL_DEL, c.fd, 0, 0)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	closeFD(c.fd)
-	c.dropAll()
+	c.dropBatch()
 	c.recv.drop()
 }

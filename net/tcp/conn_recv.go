@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"fmt"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,7 @@ type receiver struct {
 	r, w  int     // stash[r:w] is unread
 	flow  *inFlow // whose slice is being read; nil: between frames
 	slice slice   // the slice being read
+	seq   uint64  // its number
 	got   int     // bytes of it that are there
 	iov   [2]unix.Iovec
 	hup   bool // the other end has closed: read until end-of-file
@@ -29,6 +31,14 @@ type receiver struct {
 
 // read takes in what has arrived, about a quantum at most. drained is false when there may be more.
 func (c *conn) read() (moved, drained bool) {
+	moved, drained = c.take()
+	if moved && c.peer.calls() {
+		c.peer.flush()
+	}
+	return moved, drained
+}
+
+func (c *conn) take() (moved, drained bool) {
 	for total := 0; total < quantum; {
 		if c.recv.done {
 			return moved, true
@@ -48,8 +58,9 @@ func (c *conn) read() (moved, drained bool) {
 		}
 		total += n
 		moved = true
-		if err := c.parse(); err != nil {
+		if err := c.parse(); err != nil { // nothing of a peer that breaks the rules is believed any more
 			c.recv.done = true
+			c.peer.lose(err)
 			c.fail(err)
 			return true, true
 		}
@@ -63,7 +74,13 @@ func (c *conn) read() (moved, drained bool) {
 // ended is the end of the stream. After a goodbye it is as it should be.
 func (c *conn) ended(err error) {
 	c.recv.done = true
-	c.fail(&GoneError{Rank: c.peer.rank, Cause: err})
+	if c.left {
+		c.state.Store(railDead)
+		c.f.dying.Store(true)
+	} else {
+		c.fail(&GoneError{Rank: c.peer.rank, Cause: err})
+	}
+	c.f.farewell(c.peer)
 }
 
 // fill reads once. parse has left less than a frame of the stash, or nothing when a slice is under way.
@@ -124,14 +141,14 @@ func (r *receiver) complete() bool {
 	}
 	f := r.flow
 	r.flow = nil
-	f.push(r.slice)
+	f.deliver(r.seq, r.slice)
 	r.slice = slice{}
 	return true
 }
 
 // frame acts on a frame whose header is taken from the stash.
 func (c *conn) frame(h *header) error {
-	if c.peer.lost() != nil {
+	if c.left {
 		return c.bad("a frame behind its goodbye")
 	}
 	switch h.typ {
@@ -145,13 +162,46 @@ func (c *conn) frame(h *header) error {
 	case frameControl:
 		b := c.recv.stash[c.recv.r:][:h.length]
 		c.recv.r += len(b)
-		if c.f.onControl != nil && !c.f.closed.Load() {
-			c.f.onControl(c.peer.rank, b)
+		return c.control(h.seq, b)
+	case frameHeard:
+		if bad := c.peer.forget(h.ack); bad != "" {
+			return c.bad(bad)
 		}
+	case frameDrop:
+		c.dropped(h.seq)
 	case frameGoodbye:
-		c.lose(&GoneError{Rank: c.peer.rank, Orderly: true})
+		c.left = true
+		c.f.goodbye(c.peer, uint32(h.seq)|1<<c.rail)
 	}
 	return nil
+}
+
+// control passes a message on. One that was heard already comes again by a new lead; one that is ahead cannot be.
+func (c *conn) control(seq uint64, b []byte) error {
+	p := c.peer
+	heard := p.heard.Load()
+	if seq > heard {
+		return c.bad(fmt.Sprintf("control message %d where %d was due", seq, heard))
+	}
+	p.replies.Store(true)
+	if seq < heard {
+		return nil
+	}
+	p.heard.Store(heard + 1)
+	if c.f.onControl != nil && !c.f.closed.Load() {
+		c.f.onControl(p.rank, b)
+	}
+	return nil
+}
+
+// dropped ends a rail that the peer has given up. One cannot say so of the rail that it says it by.
+func (c *conn) dropped(rail uint64) {
+	if rail >= MaxRails || rail == uint64(c.rail) {
+		return
+	}
+	if d := c.peer.rails[rail].Load(); d != nil {
+		d.fail(&GoneError{Rank: c.peer.rank, Cause: errDropped})
+	}
 }
 
 func (c *conn) bad(what string) error { return &FrameError{Rank: c.peer.rank, What: what} }
@@ -167,20 +217,21 @@ func (c *conn) acked(h *header) error {
 	if bad := f.ack(h.ack); bad != "" {
 		return c.bad(bad)
 	}
+	c.peer.acks[h.kind].Or(1 << h.channel)
 	return nil
 }
 
 // slice begins the slice that h announces.
 func (c *conn) slice(h *header) error {
 	f := c.peer.in.open(h.kind, int(h.channel))
-	if bad := f.room(h.seq); bad != "" {
+	if _, bad := f.room(h.seq); bad != "" { // one that is here already is read as well, and dropped
 		return c.bad(bad)
 	}
 	b := staging.get(uint64(h.length), true)
 	if b == nil {
 		return &GoneError{Rank: c.peer.rank, Cause: errNoStaging}
 	}
-	c.recv.flow, c.recv.got = f, 0
+	c.recv.flow, c.recv.seq, c.recv.got = f, h.seq, 0
 	c.recv.slice = slice{b: b, n: h.length, tag: h.tag}
 	return nil
 }

@@ -15,8 +15,8 @@ const (
 	batchBytes  = MaxSlice / 2
 )
 
-// sender holds the frames that are on their way into the socket, in pieces. It is guarded by conn.tx. A new batch is made when the
-// last one is gone: control frames first, then acks, then one slice of each flow in turn.
+// sender holds the frames that are on their way into the socket, in pieces. It is guarded by the peer's tx baton. A new batch is made
+// when the last one is gone: control frames first, then acks, then one slice of each flow in turn.
 type sender struct {
 	heads   [batchFrames][headerSize]byte
 	iov     [2*batchFrames + 1]unix.Iovec
@@ -25,31 +25,21 @@ type sender struct {
 	count   int
 	frames  int
 	bytes   int
-	control []byte // the control frames in this batch; its memory alternates with peer.queued
+	control []byte // the control frames in this batch
 	turn    int    // the flow after the one served last: kind*MaxChannels + channel
 	bye     bool   // the goodbye is in this batch or sent: nothing follows
 	broken  bool   // the socket takes nothing more; the reader finds out why
 }
 
-// flush sends until nothing waits or the socket is full, and reports whether anything moved. Who finds another thread sending
-// leaves it to that one.
-func (c *conn) flush() (moved bool) {
-	if !c.tx.take() {
-		return false
-	}
-	for more := true; more; more = !c.tx.pass() {
-		if c.send.broken || c.peer.gone.Load() != nil {
-			c.dropAll()
-			continue
-		}
-		moved = c.sendSome() || moved
-	}
-	return moved
-}
-
+// sendSome sends until nothing waits or the socket is full. blocked is set before each attempt, so that an event for room, which
+// comes after the attempt that found none, has the last word.
 func (c *conn) sendSome() (moved bool) {
 	s := &c.send
+	if c.blocked.Load() || s.broken {
+		return false
+	}
 	for s.first < s.count || c.fill() {
+		c.blocked.Store(true)
 		n, e := sendmsg(c.fd, s.iov[s.first:s.count])
 		switch e {
 		case 0:
@@ -61,9 +51,10 @@ func (c *conn) sendSome() (moved bool) {
 		default:
 			// What the peer sent before it closed, perhaps a goodbye, is still to be read: the reader judges.
 			s.broken = true
-			c.dropAll()
+			c.dropBatch()
 			return moved
 		}
+		c.blocked.Store(false)
 	}
 	if s.bye && !s.broken {
 		s.broken = true // nothing may follow
@@ -96,23 +87,41 @@ func (s *sender) drop() {
 
 // fill makes the next batch and reports whether there is one.
 func (c *conn) fill() bool {
-	s := &c.send
+	s, p := &c.send, c.peer
 	s.first, s.count, s.frames, s.bytes = 0, 0, 0, 0
-	if s.bye {
+	if s.bye || c.state.Load() != railLive {
 		return false
 	}
-	var leaving bool
-	s.control, leaving = c.peer.takeQueued(s.control[:0])
-	if len(s.control) > 0 {
-		s.add(s.control, nil)
+	if p.news.Load() && p.leads(c) {
+		if s.control = p.takeQueued(s.control[:0], batchBytes); len(s.control) > 0 {
+			s.add(s.control, nil)
+		}
 	}
+	c.fillNotices()
 	c.fillAcks()
 	c.fillSlices()
-	if leaving && s.count == 0 {
-		s.head(&header{typ: frameGoodbye})
+	if s.count == 0 && p.news.Load() && p.idle() && p.done() {
+		if p.bye == 0 {
+			p.bye = p.live()
+		}
+		s.head(&header{typ: frameGoodbye, seq: uint64(p.bye)})
 		s.bye = true
 	}
 	return s.count > 0
+}
+
+// fillNotices says how many control messages were heard and which rails were given up.
+func (c *conn) fillNotices() {
+	p := c.peer
+	if p.replies.Load() && p.replies.Swap(false) {
+		c.send.head(&header{typ: frameHeard, ack: p.heard.Load()})
+	}
+	if p.drops.Load() == 0 {
+		return
+	}
+	for w := p.drops.Swap(0); w != 0; w &= w - 1 {
+		c.send.head(&header{typ: frameDrop, seq: uint64(bits.TrailingZeros32(w))})
+	}
 }
 
 func (c *conn) fillAcks() {
@@ -162,7 +171,7 @@ func (c *conn) fillSlice(kind proto.Kind, channel int) {
 	p, bit := c.peer, uint64(1)<<channel
 	f := p.out.find(kind, channel)
 	p.ready[kind].And(^bit)
-	e, seq, ok := f.take()
+	e, seq, ok := f.take(c.rail)
 	if !ok {
 		return
 	}
@@ -198,11 +207,9 @@ func (s *sender) add(b []byte, owner *buf) {
 	}
 }
 
-// dropAll frees what nobody will read.
-func (c *conn) dropAll() {
+// dropBatch frees what is on its way.
+func (c *conn) dropBatch() {
 	for c.send.first < c.send.count {
 		c.send.drop()
 	}
-	c.send.control, _ = c.peer.takeQueued(c.send.control[:0])
-	c.peer.out.each((*outFlow).drop)
 }

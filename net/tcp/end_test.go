@@ -124,20 +124,21 @@ func TestBadFramesNameTheRank(t *testing.T) {
 		many = append(many, slice(uint64(i))...)
 	}
 	for want, b := range map[string][]byte{
-		"wire version 71":   []byte("GET / HTTP/1.1\r\nHost: a-scanner\r\n\r\n" + strings.Repeat("-", headerSize)),
-		"unknown type 0":    with(1, 0),
-		"unknown type 9":    with(1, 9),
-		"no such flow":      with(2, 3),
-		"channel 64":        with(4, MaxChannels),
-		"key 1":             with(6, 1),
-		"at most 2048":      with(9, 9),
-		"at most 262144":    encoded(header{typ: frameData, length: MaxSlice + 1}),
-		"at most 0":         encoded(header{typ: frameGoodbye, length: 1}),
-		"slice 1 where 0":   slice(1),
-		"without a free":    many,
-		"never written":     encoded(header{typ: frameAck, kind: proto.All, ack: 1}),
-		"2 slices released": encoded(header{typ: frameAck, ack: 2}),
-		"behind its":        append(encoded(header{typ: frameGoodbye}), encoded(header{typ: frameAck})...),
+		"wire version 71":    []byte("GET / HTTP/1.1\r\nHost: a-scanner\r\n\r\n" + strings.Repeat("-", headerSize)),
+		"unknown type 0":     with(1, 0),
+		"unknown type 9":     with(1, 9),
+		"no such flow":       with(2, 3),
+		"channel 64":         with(4, MaxChannels),
+		"key 1":              with(6, 1),
+		"at most 2048":       with(9, 9),
+		"at most 262144":     encoded(header{typ: frameData, length: MaxSlice + 1}),
+		"at most 0":          encoded(header{typ: frameGoodbye, length: 1}),
+		"message 1 where 0":  encoded(header{typ: frameControl, seq: 1}),
+		"1 control messages": encoded(header{typ: frameHeard, ack: 1}),
+		"without a free":     many,
+		"never written":      encoded(header{typ: frameAck, kind: proto.All, ack: 1}),
+		"2 slices released":  encoded(header{typ: frameAck, ack: 2}),
+		"behind its":         append(encoded(header{typ: frameGoodbye}), encoded(header{typ: frameAck})...),
 	} {
 		t.Run(want, func(t *testing.T) {
 			d := newNode(1, 3)

@@ -43,5 +43,8 @@ func (e *FrameError) Result() int { return resultRemote }
 var (
 	errClosed    = errors.New("this communicator's connections are closed")
 	errTwice     = errors.New("there is one already")
+	errDropped   = errors.New("the other end gave it up")
+	errStill     = errors.New("nothing moves on it, while others move")
+	errReplaced  = errors.New("another took its place")
 	errNoStaging = errors.New("this process has no memory left to receive into")
 )

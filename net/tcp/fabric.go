@@ -1,15 +1,18 @@
-// Package tcp carries the ports of one communicator over TCP, one connection for each pair of ranks.
+// Package tcp carries the ports of one communicator over TCP, by one connection or several for each pair of ranks.
 //
-// What it is: framing, flows with bounded slots, staging memory, and the reading and writing of sockets. Three layers, kept apart
-// so that a pool of connections and rails can take the place of the lowest one:
+// What it is: framing, flows with bounded slots, staging memory, and the reading and writing of sockets, in four layers:
 //
-//	port (port_out.go, port_in.go)  proto.Out and proto.In of a (kind, channel)
-//	flow (flow.go, peer.go)         numbered slices, at most slots of them between a writer and its reader
-//	conn (conn_send.go, conn_recv.go)  frames in and out of one socket
+//	port (port_out.go, port_in.go)     proto.Out and proto.In of a (kind, channel)
+//	flow (flow.go)                     numbered slices, at most slots of them between a writer and its reader
+//	peer (peer.go, peer_send.go)       what waits for another rank, and which rail takes it
+//	conn (conn_send.go, conn_recv.go)  a rail: frames in and out of one socket
 //
 // Data moves like this: Reserve borrows staging, the caller fills it, Commit queues the slice and sends what the socket takes at
 // once. What it does not take is sent when the socket has room again. At the other end the bytes are read straight into staging,
 // a whole slice is put into its flow's ring, Peek shows it and Release gives its slot back to the writer.
+//
+// Rails: any rail takes any slice, and the reader puts them into order, so that each carries as much as it is fast. A slice is kept
+// until its reader has released it; if its rail fails, or stands still while another moves (tend.go), others take it again.
 //
 // Who reads: one background goroutine of the process, woken by the runtime's poller, reads for every Fabric and calls wake. A
 // thread that waits in an operation may read itself: Take, any number of Poll, Give. That saves two thread switches a message (8 B
@@ -41,12 +44,17 @@ type Fabric struct {
 	onControl    func(rank int, b []byte)
 	onGone       func(rank int, err error)
 	onBackground func()
+	onRail       func(rank, rail int, err error)
 	peers        []*peer // by rank; the own one is never connected
 	self         flowTable[inFlow]
 	closed       atomic.Bool
 
-	mu   sync.Mutex            // guards adding connections and opening ports
-	outs []interface{ drop() } // ports that may hold staging; guarded by mu
+	tending sync.Mutex // guards the pulses of all rails
+
+	mu     sync.Mutex            // guards adding connections and opening ports
+	outs   []interface{ drop() } // ports that may hold staging; guarded by mu
+	graves []*conn               // dead rails whose place another has taken; guarded by mu
+	rate   uint64                // bytes per second that a rail may send, 0: as it can; guarded by mu
 }
 
 var _ proto.Ports = (*Fabric)(nil)
@@ -56,7 +64,7 @@ var _ proto.Ports = (*Fabric)(nil)
 func New(me, n int, wake func()) *Fabric {
 	f := &Fabric{me: me, n: n, wake: wake, peers: make([]*peer, n)}
 	for r := range f.peers {
-		f.peers[r] = &peer{rank: r}
+		f.peers[r] = &peer{f: f, rank: r, lead: MaxRails}
 	}
 	f.more = make([]*conn, 0, n)
 	return f
@@ -74,12 +82,26 @@ func (f *Fabric) OnGone(told func(rank int, err error)) { f.onGone = told }
 // Add.
 func (f *Fabric) OnBackground(begins func()) { f.onBackground = begins }
 
-// Add gives the fabric its connection to rank: a connected stream socket whose other end is authenticated. The descriptor belongs
-// to the fabric from here on, also when Add fails. Ports to a rank may be opened and written before its connection is there: their
-// slices then wait for it.
-func (f *Fabric) Add(rank int, fd int) error {
+// OnRail sets who is told that a rail failed which was not the last one to its rank. The same rules as for OnControl.
+func (f *Fabric) OnRail(told func(rank, rail int, err error)) { f.onRail = told }
+
+// Limit bounds what each rail sends, in bytes per second; 0: no bound. It holds for rails that are added later.
+func (f *Fabric) Limit(rate uint64) {
+	f.mu.Lock()
+	f.rate = rate
+	f.mu.Unlock()
+}
+
+// Add gives the fabric a connection to rank as its rail 0, see AddRail.
+func (f *Fabric) Add(rank int, fd int) error { return f.AddRail(rank, 0, fd) }
+
+// AddRail gives the fabric a connection to rank: a connected stream socket whose other end is authenticated and calls it by the same
+// number, below MaxRails. It takes the place of a rail of that number which failed; one that has not failed yet does so now, unless it
+// is the only one. The descriptor belongs to the fabric from here on, also when AddRail fails. Ports to a rank may be opened and
+// written before its first rail is there: their slices then wait for it.
+func (f *Fabric) AddRail(rank, rail, fd int) error {
 	keepFD(fd)
-	if err := f.add(rank, fd); err != nil {
+	if err := f.add(rank, rail, fd); err != nil {
 		closeFD(fd)
 		return fmt.Errorf("connection to rank %d: %w", rank, err)
 	}
@@ -88,31 +110,38 @@ func (f *Fabric) Add(rank int, fd int) error {
 	return nil
 }
 
-func (f *Fabric) add(rank int, fd int) error {
+func (f *Fabric) add(rank, rail, fd int) error {
+	if rank < 0 || rank >= f.n || rank == f.me || rail < 0 || rail >= MaxRails {
+		return fmt.Errorf("rank %d of %d has no such peer, or no rail %d", f.me, f.n, rail)
+	}
+	p := f.peers[rank]
+	if old := p.rails[rail].Load(); old != nil {
+		if p.live()&^(1<<rail) == 0 && old.state.Load() == railLive || p.lost() != nil {
+			return errTwice
+		}
+		old.fail(&GoneError{Rank: rank, Cause: errReplaced})
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed.Load() {
 		return errClosed
 	}
-	if rank < 0 || rank >= f.n || rank == f.me {
-		return fmt.Errorf("rank %d of %d has no such peer", f.me, f.n)
-	}
-	p := f.peers[rank]
-	if p.conn.Load() != nil {
-		return errTwice
-	}
 	set, err := f.epoll()
 	if err != nil {
 		return err
 	}
-	c, err := newConn(f, p, fd)
+	c, err := newConn(f, p, uint8(rail), fd)
 	if err != nil {
 		return err
 	}
-	p.conn.Store(c) // before its first event
-	if err := epollCtl(set.ep, unix.EPOLL_CTL_ADD, fd, socketEvents, int32(rank)); err != nil {
-		p.conn.Store(nil)
+	c.share(f.rate, p.live() != 0)
+	old := p.rails[rail].Swap(c) // before its first event
+	if err := epollCtl(set.ep, unix.EPOLL_CTL_ADD, fd, socketEvents, int32(rank*MaxRails+rail)); err != nil {
+		p.rails[rail].Store(old)
 		return sysErr("epoll_ctl", err)
+	}
+	if old != nil {
+		f.graves = append(f.graves, old)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"hccl.dev/hccl/proto"
 )
 
-// The layout of a frame, version 1. Numbers are little-endian.
+// The layout of a frame, version 2. Numbers are little-endian.
 //
 //	 0  version      1 byte
 //	 1  type         1
@@ -19,12 +19,12 @@ import (
 //	12  lane         4   \
 //	16  operation    8    } proto.Tag
 //	24  hash         8   /
-//	32  seq          8   number of the slice in its flow, from 0
-//	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released
+//	32  seq          8   number of the slice in its flow, or of the control message, from 0; goodbye: the rails that have one; drop: the rail
+//	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released; control messages heard
 //	48  seal        16   authentication tag of the sealed payload; zero without a key
 //	64  payload
 const (
-	wireVersion = 1
+	wireVersion = 2
 	headerSize  = 64
 )
 
@@ -34,7 +34,9 @@ const (
 	frameData    frameType = 1 + iota // a slice; ack rides along
 	frameAck                          // ack alone
 	frameControl                      // a message of core; no flow
-	frameGoodbye                      // the last frame: everything committed stands before it
+	frameGoodbye                      // the last frame of a rail: everything committed stands before it, on this rail or another
+	frameHeard                        // ack of control messages
+	frameDrop                         // the sender has given a rail up
 )
 
 // header is a frame without its payload.
@@ -91,7 +93,7 @@ func (h *header) check() string {
 		limit = MaxSlice
 	case frameControl:
 		limit = MaxControl
-	case frameAck, frameGoodbye:
+	case frameAck, frameGoodbye, frameHeard, frameDrop:
 	default:
 		return fmt.Sprintf("unknown type %d", h.typ)
 	}

@@ -5,5 +5,6 @@ const (
 	MaxSlice    = 256 << 10 // bytes in one slice
 	MaxControl  = 2048      // bytes in one control message
 	MaxChannels = 64        // channels of a communicator
-	slots       = 16        // slices of one flow between Commit and Release; with MaxSlice 4 MiB, as NCCL_BUFFSIZE
+	MaxRails    = 8         // connections between two ranks
+	slots       = 32        // slices of one flow between Commit and Release: enough that a slow rail does not hold up a fast one
 )

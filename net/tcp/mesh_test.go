@@ -192,7 +192,10 @@ func (d *node) until(tb testing.TB, what string, done func() bool) {
 type wiring func(tb testing.TB) (a, b int)
 
 // mesh connects n ranks, each with each.
-func mesh(tb testing.TB, n int, wire wiring) []*node {
+func mesh(tb testing.TB, n int, wire wiring) []*node { return railed(tb, n, 1, wire) }
+
+// railed is mesh with several rails between any two ranks.
+func railed(tb testing.TB, n, rails int, wire wiring) []*node {
 	nodes := make([]*node, n)
 	for r := range nodes {
 		nodes[r] = newNode(r, n)
@@ -200,16 +203,24 @@ func mesh(tb testing.TB, n int, wire wiring) []*node {
 	}
 	for a := range nodes {
 		for b := range a {
-			x, y := wire(tb)
-			if err := nodes[a].Add(b, x); err != nil {
-				tb.Fatal(err)
-			}
-			if err := nodes[b].Add(a, y); err != nil {
-				tb.Fatal(err)
+			for k := range rails {
+				lay(tb, nodes, a, b, k, wire)
 			}
 		}
 	}
 	return nodes
+}
+
+// lay connects ranks a and b by a rail.
+func lay(tb testing.TB, nodes []*node, a, b, rail int, wire wiring) {
+	tb.Helper()
+	x, y := wire(tb)
+	if err := nodes[a].AddRail(b, rail, x); err != nil {
+		tb.Fatal(err)
+	}
+	if err := nodes[b].AddRail(a, rail, y); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 func pair(tb testing.TB) (a, b int) {
@@ -307,12 +318,16 @@ func get(tb testing.TB, i proto.In) (b []byte, ok bool) {
 	return b, true
 }
 
-// eachWay runs a test over both kinds of sockets, read by the background and by the thread itself.
+// eachWay runs a test over both kinds of sockets, and over several rails, read by the background and by the thread itself.
 func eachWay(t *testing.T, n int, run func(t *testing.T, nodes []*node)) {
-	for name, wire := range map[string]wiring{"unix": pair, "tcp": loopback} {
+	for name, rails := range map[string]int{"unix": 1, "tcp": 1, "rails": 3} {
+		wire := loopback
+		if name == "unix" {
+			wire = pair
+		}
 		for _, polls := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/polls=%v", name, polls), func(t *testing.T) {
-				nodes := mesh(t, n, wire)
+				nodes := railed(t, n, rails, wire)
 				for _, d := range nodes {
 					d.polls = polls
 				}

@@ -9,6 +9,7 @@ import (
 // reading is a fabric's side of its sockets' readiness.
 type reading struct {
 	rx    baton
+	dying atomic.Bool              // a rail has failed whose socket is still open
 	taken atomic.Bool              // the thread in the operation reads: the background keeps away
 	fired atomic.Bool              // the event for which the background was armed is used up
 	set   atomic.Pointer[epollSet] // nil before the first connection
@@ -112,6 +113,9 @@ func (f *Fabric) arm() {
 
 // step serves each connection that is ready once, and reports whether anything moved.
 func (f *Fabric) step() (moved bool) {
+	if f.dying.Load() {
+		f.bury()
+	}
 	left := f.more
 	f.more = f.more[:0]
 	for _, c := range left {
@@ -129,12 +133,13 @@ func (f *Fabric) step() (moved bool) {
 }
 
 func (f *Fabric) event(e *unix.EpollEvent) (moved bool) {
-	c := f.peers[e.Fd].conn.Load()
+	c := f.peers[e.Fd/MaxRails].rails[e.Fd%MaxRails].Load()
 	if c == nil {
 		return false // Add failed
 	}
 	if e.Events&unix.EPOLLOUT != 0 {
-		moved = c.flush()
+		c.blocked.Store(false)
+		moved = c.peer.flush()
 	}
 	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		c.recv.hup = true

@@ -32,6 +32,7 @@ type Peer struct {
 	SegmentKey [16]byte
 	Door       [16]byte         // under which the rank takes connections of this communicator
 	Addrs      []netip.AddrPort // of the process's TCP listener
+	Rails      []netip.AddrPort // of its interfaces that are to carry data, one for each
 	CanShare   bool             // shared memory is possible and not switched off
 	Settings   []Setting
 }
@@ -59,9 +60,11 @@ func (p *Peer) Append(b []byte) []byte {
 	b = append(b, p.SegmentKey[:]...)
 	b = append(b, p.Door[:]...)
 	b = append(b, flag(p.CanShare))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Addrs)))
-	for _, a := range p.Addrs {
-		b = appendText(b, a.String())
+	for _, list := range [][]netip.AddrPort{p.Addrs, p.Rails} {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(list)))
+		for _, a := range list {
+			b = appendText(b, a.String())
+		}
 	}
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Settings)))
 	for _, s := range p.Settings {
@@ -85,12 +88,14 @@ func (p *Peer) Decode(b []byte) error {
 	if f := r.take(1); f != nil {
 		p.CanShare = f[0] == 1
 	}
-	for range r.items() {
-		a, err := netip.ParseAddrPort(r.text())
-		if r.err == nil && err != nil {
-			return fmt.Errorf("a peer's address: %w", err)
+	for _, list := range []*[]netip.AddrPort{&p.Addrs, &p.Rails} {
+		for range r.items() {
+			a, err := netip.ParseAddrPort(r.text())
+			if r.err == nil && err != nil {
+				return fmt.Errorf("a peer's address: %w", err)
+			}
+			*list = append(*list, a)
 		}
-		p.Addrs = append(p.Addrs, a)
 	}
 	for range r.items() {
 		p.Settings = append(p.Settings, Setting{Name: r.text(), Value: r.text()})

@@ -1,0 +1,44 @@
+package core
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"hccl.dev/hccl/core/boot"
+)
+
+// Interfaces are paired with what they reach directly, then by routes; each of either side is in one rail, whatever their numbers.
+func TestRailsBetweenTwoHosts(t *testing.T) {
+	nic := func(name, prefix string) boot.Interface {
+		p := netip.MustParsePrefix(prefix)
+		return boot.Interface{Name: name, Addr: p.Addr(), Net: p.Masked()}
+	}
+	a := func(texts ...string) (list []netip.AddrPort) {
+		for _, s := range texts {
+			list = append(list, netip.AddrPortFrom(netip.MustParseAddr(s), 80))
+		}
+		return list
+	}
+	two := []boot.Interface{nic("e0", "10.0.0.1/24"), nic("e1", "10.1.0.1/24")}
+	for name, c := range map[string]struct {
+		nics  []boot.Interface
+		rails []netip.AddrPort
+		had   [2]string
+		want  [][2]int
+	}{
+		"same order":           {two, a("10.0.0.2", "10.1.0.2"), [2]string{"10.0.0.1", "10.0.0.2"}, [][2]int{{1, 1}}},
+		"other order":          {two, a("10.1.0.2", "10.0.0.2"), [2]string{"10.1.0.1", "10.1.0.2"}, [][2]int{{0, 1}}},
+		"one there":            {two, a("10.0.0.2"), [2]string{"10.0.0.1", "10.0.0.2"}, nil},
+		"one leads elsewhere":  {two[:1], a("10.0.0.2", "10.9.0.2"), [2]string{"10.0.0.1", "10.0.0.2"}, nil},
+		"routed":               {two, a("10.5.0.2", "10.6.0.2"), [2]string{"10.0.0.1", "10.5.0.2"}, [][2]int{{1, 1}}},
+		"direct before routed": {two, a("10.5.0.2", "10.1.0.2"), [2]string{"10.7.0.1", "10.7.0.2"}, [][2]int{{1, 1}, {0, 0}}},
+		"own address there":    {two, a("10.0.0.2", "10.1.0.1"), [2]string{"10.0.0.1", "10.0.0.2"}, nil},
+		"other family":         {two, a("10.0.0.2", "fd00::2"), [2]string{"10.0.0.1", "10.0.0.2"}, nil},
+	} {
+		had := [2]netip.Addr{netip.MustParseAddr(c.had[0]), netip.MustParseAddr(c.had[1])}
+		if got := pairRails(c.nics, c.rails, had); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

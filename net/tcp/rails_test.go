@@ -1,0 +1,183 @@
+package tcp
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/testkit"
+	"hccl.dev/hccl/proto"
+)
+
+// cut ends a rail as a firewall would: both ends see a reset, or one of them alone notices.
+func cut(d *node, peer, rail int) {
+	if c := d.peers[peer].rails[rail].Load(); c != nil {
+		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
+	}
+}
+
+// Slices and messages come once, whole and in order while rails between three ranks are cut and laid anew all the time.
+func TestRailsThatComeAndGo(t *testing.T) {
+	const rounds, rails = 4000, 3
+	for _, polls := range []bool{false, true} {
+		nodes := railed(t, 3, rails, loopback)
+		for _, d := range nodes {
+			d.polls = polls
+		}
+		var failed atomic.Int32
+		nodes[0].OnRail(func(rank, rail int, err error) { failed.Add(1) })
+		var wait sync.WaitGroup
+		var over atomic.Bool
+		wait.Go(func() {
+			for k := 0; !over.Load(); k++ {
+				a, b, rail := k%3, (k+1)%3, 1+k%2 // rail 0 stays
+				cut(nodes[a], b, rail)
+				testkit.Eventually(t, hang, "end of a rail", func() bool {
+					return over.Load() || dead(nodes[a], b, rail) && dead(nodes[b], a, rail)
+				})
+				if !over.Load() {
+					lay(t, nodes, a, b, rail, loopback)
+				}
+				nodes[a].Tend()
+			}
+		})
+		var work sync.WaitGroup
+		for _, d := range nodes {
+			work.Go(func() { exchange(t, d, rounds) })
+		}
+		work.Wait()
+		over.Store(true)
+		wait.Wait()
+		if failed.Load() == 0 {
+			t.Error("no rail of rank 0 failed: the test shows nothing")
+		}
+	}
+}
+
+func dead(d *node, peer, rail int) bool {
+	return d.peers[peer].rails[rail].Load().state.Load() == railDead
+}
+
+// A rail whose slices go nowhere is suspected once others take its place: what it had arrives by them, and what it brings later, when
+// it moves again, is dropped.
+func TestSuspectRail(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
+	p := nodes[0].peers[1]
+	p.rails[0].Load().blocked.Store(true) // all goes by rail 1
+	const n = slots / 2
+	for k := range n {
+		put(t, out, content(0, k, 5000))
+	}
+	nodes[1].until(t, "slices", func() bool { return nodes[1].peers[0].in.open(proto.Pair, 0).arrived.Load() == n })
+	p.rails[0].Load().blocked.Store(false)
+	p.rails[1].Load().state.Store(railSuspect)
+	p.orphans.Or(1 << 1) // as if none of it had arrived
+	p.flush()
+	for k := range n {
+		nodes[1].until(t, "slice", func() bool {
+			b, ok := get(t, in)
+			if ok && !bytes.Equal(b, content(0, k, 5000)) {
+				t.Fatalf("slice %d differs", k)
+			}
+			return ok
+		})
+	}
+	nodes[0].Tend() // it moves: it is used again
+	if got := p.live(); got != 3 {
+		t.Errorf("live rails %b, want both", got)
+	}
+	for k := range 3 * slots {
+		nodes[0].until(t, "room", func() bool { return put(t, out, content(1, k, 300)) })
+		nodes[1].until(t, "slice", func() bool {
+			b, ok := get(t, in)
+			if ok && !bytes.Equal(b, content(1, k, 300)) {
+				t.Fatalf("slice %d differs", k)
+			}
+			return ok
+		})
+	}
+}
+
+// A rail is given up by both ends when one of them does so, and its place can be taken; the only rail keeps its place.
+func TestRailThatIsGivenUp(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	p := nodes[0].peers[1]
+	p.drops.Or(1 << 1)
+	p.rails[1].Load().fail(&GoneError{Rank: 1, Cause: errStill})
+	nodes[1].until(t, "end of the rail", func() bool { return dead(nodes[1], 0, 1) })
+	lay(t, nodes, 0, 1, 1, loopback)
+	if nodes[0].peers[1].live() != 3 || nodes[1].peers[0].live() != 3 {
+		t.Error("a rail that was laid anew is not used")
+	}
+	cut(nodes[0], 1, 1)
+	nodes[0].until(t, "end of the rail", func() bool { return dead(nodes[0], 1, 1) })
+	x, y := loopback(t)
+	if err := nodes[0].AddRail(1, 0, x); err == nil {
+		t.Error("the only rail was replaced")
+	}
+	_ = unix.Close(y)
+	if nodes[0].goneErr(1) != nil {
+		t.Error(nodes[0].goneErr(1))
+	}
+}
+
+// Descriptors of rails that failed do not pile up.
+func TestDeadRailsAreClosed(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	before := kept.count()
+	for range 20 {
+		cut(nodes[0], 1, 1)
+		for k, d := range nodes {
+			d.until(t, "end of the rail", func() bool { return dead(d, 1-k, 1) })
+		}
+		lay(t, nodes, 0, 1, 1, loopback)
+	}
+	late := time.Now().Add(hang)
+	for kept.count() > before && time.Now().Before(late) {
+		for _, d := range nodes {
+			d.Tend()
+		}
+	}
+	if n := kept.count(); n > before {
+		t.Errorf("%d descriptors, %d before", n, before)
+	}
+}
+
+// Both rails carry slices where one alone is full.
+func TestRailsShareTheLoad(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	const channels = 8
+	var ins []proto.In
+	for c := range channels {
+		out := outOf(t, nodes[0], proto.Pair, c, 1)
+		ins = append(ins, inOf(t, nodes[1], proto.Pair, c, 0))
+		for k := 0; put(t, out, content(c, k, MaxSlice)); k++ {
+		}
+	}
+	var by []uint8
+	nodes[0].peers[1].each(func(_ proto.Kind, _ int, f *outFlow) {
+		for seq := range f.taken.Load() {
+			by = append(by, f.ring[seq].rail)
+		}
+	})
+	if !slices.Contains(by, 0) || !slices.Contains(by, 1) {
+		t.Errorf("%d slices went by rails %v", len(by), slices.Compact(by))
+	}
+	for c, in := range ins {
+		for k := range slots {
+			nodes[1].until(t, "slice", func() bool {
+				b, ok := get(t, in)
+				if ok && !bytes.Equal(b, content(c, k, MaxSlice)) {
+					t.Fatalf("slice %d of channel %d differs", k, c)
+				}
+				return ok
+			})
+		}
+	}
+}
