@@ -76,8 +76,8 @@ func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
 	return g.packing(best.mix(), none)
 }
 
-// Rings that come in by one port and leave by another leave their rail, which real fabrics punish; they have to be worth it.
-const crossGain = 1.02
+// Rings that come in by one port and leave by another leave their rail, which real fabrics punish: they are taken only for a gain.
+const crossGain = 1.0005
 
 // Channels cost threads and buffers on every rank. A programme's optimum may have as many rings as rows, and often the most of it is in
 // a few of them: with these alone, weighed anew, it may be nearly as good.
