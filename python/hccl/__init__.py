@@ -13,7 +13,7 @@ docs/python.md has it all.
 
 The files: communicator (the class), operations (its operations) and checks (of their arguments), buffers and elements (what an
 argument is), vectors (blocks of different sizes), calls (as data: limits and tags), groups, streams, pending (what a stream has
-not done yet), reductions, memory, config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the shared
+not done yet), requests, reductions, memory, config, meeting and store (how ranks find each other), interrupt (Ctrl-C), lib (the shared
 library), results (errors).
 """
 
@@ -26,6 +26,7 @@ from .groups import group
 from .lib import unique_id, version
 from .memory import Registration, empty
 from .reductions import ScaledSum
+from .requests import Request, wait_all, wait_any
 from .results import ClosedError, Error, LibraryError, LimitError, MeetingError, RemoteError, Result
 from .store import TCPStore
 from .streams import Event, Stream
@@ -53,6 +54,7 @@ __all__ = [
     "Op",
     "Registration",
     "RemoteError",
+    "Request",
     "Result",
     "ScaledSum",
     "Status",
@@ -64,4 +66,6 @@ __all__ = [
     "limit",
     "unique_id",
     "version",
+    "wait_all",
+    "wait_any",
 ]

@@ -7,7 +7,7 @@ import ctypes as c
 import math
 import operator
 import threading
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 _MAGIC = 0x48434331
 NO_LIMIT = -1
@@ -101,6 +101,7 @@ def tag_of(what: str, tag: int, least: int) -> int:
 
 class _Thread(threading.local):
     limit = 0  # milliseconds, of each call; 0: the communicator's
+    starting: Starter | None = None
 
 
 _thread = _Thread()
@@ -120,3 +121,22 @@ def limit(seconds: float | None) -> Iterator[None]:
 
 def current_limit() -> int:
     return _thread.limit
+
+
+Starter = Callable[[str, Call, Sequence[object]], None]
+
+
+@contextlib.contextmanager
+def starting(start: Starter) -> Iterator[None]:
+    """The operation that this thread asks for within the block is given to `start`, with its name and what it needs."""
+    _thread.starting = start
+    try:
+        yield
+    finally:
+        _thread.starting = None
+
+
+def take_starter() -> Starter | None:
+    """Who is given the operation that is asked for now; once."""
+    start, _thread.starting = _thread.starting, None
+    return start

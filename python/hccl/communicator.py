@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes as c
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from . import groups, interrupt, lib
+from . import calls, groups, interrupt, lib
 from .buffers import Data
+from .calls import Call
 from .config import Config
 from .membership import Membership
 from .memory import Registration
+from .operations import Operations
 from .reductions import ScaledSum
+from .requests import Request
 from .results import error
 
 if TYPE_CHECKING:
@@ -113,6 +116,23 @@ class Communicator(Membership):
             own_form=True,
         )
         return None if color == _NO_COLOR else child
+
+    def start(self, operation: Callable[..., Any], *arguments: Any, **named: Any) -> Request:
+        """Begins one of this communicator's operations and returns at once: start(comm.all_reduce, a, op=MAX). Also within a group,
+        to which it does not belong. The request's wait gives back what the operation does."""
+        name = getattr(operation, "__name__", "")
+        if getattr(operation, "__self__", None) is not self or name.startswith("_") or name not in vars(Operations):
+            raise ValueError(f"start: {operation!r} is no operation of this communicator: give one such as comm.all_reduce")
+        made: list[Request] = []
+
+        def start(name: str, call: Call, held: Sequence[object]) -> None:
+            made.append(Request(name, call, held, self))
+            if made[0].result:
+                raise self._error(name, made[0].result)
+
+        with calls.starting(start):
+            value = operation(*arguments, **named)
+        return made[0].gives(value)
 
     def scaled_sum(self, factor: float, element: Any) -> ScaledSum:
         """A reduction that multiplies this rank's input by `factor` and sums; `element` is the type, such as "float32"."""

@@ -80,7 +80,7 @@ def _cached() -> str | None:
 
 
 _p, _i, _z, _id = c.c_void_p, c.c_int, c.c_size_t, UniqueId
-_TYPE, _OP, _ROOT, _PEER, _COMM, _STREAM, _EVENT = _i, _i, _i, _i, _p, _p, _p
+_TYPE, _OP, _ROOT, _PEER, _COMM, _STREAM, _EVENT, _REQUEST = _i, _i, _i, _i, _p, _p, _p, _p
 _SIGNATURES: dict[str, list[type]] = {
     "ncclGetVersion": [_p],
     "ncclGetUniqueId": [_p],
@@ -118,6 +118,15 @@ _SIGNATURES: dict[str, list[type]] = {
     "hcclSend": [_p, c.c_uint64, _TYPE, _PEER, _i, _COMM, _STREAM],
     "hcclBarrier": [c.c_int64, _COMM, _STREAM],
     "hcclRun": [_p, _COMM, _STREAM],
+    "hcclStart": [_p, _COMM, _p],
+    "hcclRequestTest": [_REQUEST],
+    "hcclRequestWait": [_REQUEST, c.c_int64],
+    "hcclRequestWaitAll": [_p, _z, c.c_int64],
+    "hcclRequestWaitAny": [_p, _z, c.c_int64, _p],
+    "hcclRequestGetStatus": [_REQUEST, _p],
+    "hcclRequestSetCallback": [_REQUEST, _p, _p],
+    "hcclRequestCancel": [_REQUEST],
+    "hcclRequestFree": [_REQUEST],
     "hcclCommSetTimeout": [_COMM, c.c_int64],
     "hcclCommGetTimeout": [_COMM, _p],
     "hcclStreamCreate": [_p],
@@ -144,6 +153,7 @@ def load() -> c.CDLL:
             function = getattr(made, name)
             function.argtypes, function.restype = arguments, _i
         made.ncclGetLastError.argtypes, made.ncclGetLastError.restype = [_COMM], c.c_char_p
+        made.hcclRequestGetLastError.argtypes, made.hcclRequestGetLastError.restype = [_REQUEST], c.c_char_p
         made.ncclGetErrorString.argtypes, made.ncclGetErrorString.restype = [_i], c.c_char_p
     except OSError as e:
         raise LibraryError(f"{found} cannot be loaded: {e}") from e

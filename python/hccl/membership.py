@@ -67,6 +67,12 @@ class Membership(Operations):
         handle, group = self.handle, groups.current()
         if not handle:
             self._refuse(name)
+        start = calls.take_starter()
+        if start is not None:
+            if stream is not None:
+                raise ValueError("start: a request is on no stream: call the operation itself with it")
+            start(name, calls.as_data(name, arguments, calls.current_limit()), held)
+            return
         if group is not None and stream is None and not own_form:
             stream = group.stream
         function, given = self._form(name, arguments, stream, own_form)
@@ -99,8 +105,8 @@ class Membership(Operations):
         """An error of this communicator has been raised: its end need not raise it again."""
         self._told = True
 
-    def told_by_stream(self) -> None:
-        """A stream has raised the error of one of its communicators: if this is the one, its end need not raise it again."""
+    def told_elsewhere(self) -> None:
+        """A stream or request has raised the error of a communicator: if this is the one, its end need not raise it again."""
         state = c.c_int()
         if self.handle and lib.load().ncclCommGetAsyncError(self.handle, c.byref(state)) == 0:
             self._told = self._told or state.value not in (Result.SUCCESS, Result.IN_PROGRESS)

@@ -89,7 +89,7 @@ class Stream(_Owned):
         if result:
             told = error("hcclStreamSynchronize", result, lib.text(result))
             for comm in self._comms:
-                comm.told_by_stream()
+                comm.told_elsewhere()
             raise told
         if self._failures:
             raise self._failures.pop(0)
