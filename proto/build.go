@@ -32,8 +32,8 @@ func (k Key) valid() error {
 		return fmt.Errorf("plan for %s with root %d of %d ranks", k.Func, k.Root, k.N)
 	case k.Channels < 1 || k.Channels > maxChannels:
 		return fmt.Errorf("plan with %d channels: 1 to %d are possible", k.Channels, maxChannels)
-	case k.Order != nil && len(k.Order.ranks) != k.N:
-		return fmt.Errorf("plan for %d ranks with an order of %d", k.N, len(k.Order.ranks))
+	case k.Order != nil && k.Order.of() != k.N:
+		return fmt.Errorf("plan for %d ranks with an order of %d", k.N, k.Order.of())
 	case k.Algo >= NumAlgos || !has(k.Func, k.Algo):
 		return fmt.Errorf("%s has no %s form", k.Func, k.Algo)
 	}
@@ -82,7 +82,7 @@ func (b *builder) add(s Step) { b.steps = append(b.steps, s) }
 // around is the rank d places after this one.
 func (b *builder) around(d int) int {
 	if b.Order != nil && b.Algo == Ring {
-		return b.Order.around(b.Rank, d)
+		return b.Order.around(int(b.channel), b.Rank, d)
 	}
 	return ((b.Rank+d)%b.N + b.N) % b.N
 }

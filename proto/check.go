@@ -107,7 +107,7 @@ func (m *machine) verify() error {
 					break
 				}
 				at := rk.recv + e.lo + i
-				if err := m.wanted(rk.op, b, i, rk.cells[at]); err != nil {
+				if err := m.wanted(rk.op, int(rk.wrote[at])-1, b, i, rk.cells[at]); err != nil {
 					return fmt.Errorf("rank %d%s: element %d of block %d of the result %w", r, rk.writer(at), i, b, err)
 				}
 				rk.wrote[at] = 0
@@ -122,8 +122,8 @@ func (m *machine) verify() error {
 	return m.leftovers()
 }
 
-// wanted compares the value at one place of the result with the function's definition.
-func (m *machine) wanted(op *Op, block int, pos uint64, v *value) error {
+// wanted compares the value at one place of the result, which a channel wrote, with the function's definition.
+func (m *machine) wanted(op *Op, channel, block int, pos uint64, v *value) error {
 	from, rank := 0, op.Root // the block of the send buffer, and whose if the function does not sum
 	switch op.Func {
 	case coll.AllGather, coll.AllGatherV, coll.Gather, coll.Split:
@@ -141,14 +141,14 @@ func (m *machine) wanted(op *Op, block int, pos uint64, v *value) error {
 	case !op.Func.Reduces() && (len(v.ranks) != 1 || int(v.ranks[0]) != rank):
 		return fmt.Errorf("has the contributions of ranks %v, wanted is rank %d alone", v.ranks, rank)
 	case op.Func.Reduces():
-		return m.wantedSum(op.N, v)
+		return m.wantedSum(op.N, channel, v)
 	}
 	return nil
 }
 
 // wantedSum looks at contributions and their order: 0..N-1 in one step where the algorithm is reproducible, else around the ring
 // to the rank that completes the sum.
-func (m *machine) wantedSum(n int, v *value) error {
+func (m *machine) wantedSum(n, channel int, v *value) error {
 	if len(v.ranks) != n {
 		return fmt.Errorf("has the contributions of ranks %v, wanted are all %d", v.ranks, n)
 	}
@@ -162,15 +162,15 @@ func (m *machine) wantedSum(n int, v *value) error {
 		return fmt.Errorf("was summed in the order %v and completed by rank %d, which adds its own last", v.ranks, v.done-1)
 	}
 	for i := 1; i < n; i++ {
-		if int(v.ranks[i]) != m.after(int(v.ranks[i-1])) {
+		if int(v.ranks[i]) != m.after(channel, int(v.ranks[i-1])) {
 			return fmt.Errorf("was summed in the order %v, wanted are neighbours", v.ranks)
 		}
 	}
 	return nil
 }
 
-// after is the rank behind r: around the ring in its order, elsewhere by number.
-func (m *machine) after(r int) int {
-	b := builder{Key: m.plans[r].Key}
+// after is the rank behind r: around the channel's ring, elsewhere by number.
+func (m *machine) after(channel, r int) int {
+	b := builder{Key: m.plans[r].Key, channel: int32(channel)}
 	return b.around(1)
 }

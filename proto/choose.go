@@ -16,6 +16,7 @@ type Setting struct {
 	Reproducible bool   // only algorithms whose results depend on the data alone
 	Slice        uint64 // bytes of a slice, 0: choose
 	Hosts        int    // that the ranks are on; 0 counts as one
+	Rings        int    // orders that rings go in, each on a channel of its own; 0 counts as one
 }
 
 // Choice is how an operation is carried out.
@@ -57,6 +58,9 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 		return Choice{}, refuse(s, op, allowed)
 	}
 	c.Algo = algo
+	if algo == Ring {
+		c.Channels = ringChannels(s)
+	}
 	c.Slice = s.Slice
 	if c.Slice == 0 {
 		c.Slice = sliceFor(algo, op, c.Channels)
@@ -135,6 +139,13 @@ func channels(s *Setting) int {
 		c = s.MaxChannels
 	}
 	return min(c, maxChannels)
+}
+
+// ringChannels is what the orders of the rings ask for, within the same bounds.
+func ringChannels(s *Setting) int {
+	own := *s
+	own.MinChannels = max(s.MinChannels, s.Rings)
+	return channels(&own)
 }
 
 // shared is a count that all ranks know: Count, or for the V forms the largest share where everybody knows it.

@@ -95,12 +95,13 @@ func TestChooseAcrossHosts(t *testing.T) {
 // TestChooseIsAlwaysBuildable: whatever is chosen can be built and fits, and its slice is usable.
 func TestChooseIsAlwaysBuildable(t *testing.T) {
 	for f := coll.Func(0); f < coll.NumFuncs; f++ {
-		if f == coll.Send || f == coll.Recv {
+		if f == coll.Send || f == coll.Recv || f == coll.Barrier { // a barrier is chosen as an all-reduce
 			continue
 		}
 		for _, n := range []int{1, 2, 3, 64, 100} {
 			for _, count := range []uint64{0, 1, 1000, 1 << 14, 1 << 20, 1 << 33} {
-				for _, s := range []Setting{{}, {Reproducible: true}, {MinChannels: 3}, {MinChannels: 99}, {MinChannels: 4, MaxChannels: 2}} {
+				for _, s := range []Setting{{}, {Reproducible: true}, {MinChannels: 3}, {MinChannels: 99}, {MinChannels: 4, MaxChannels: 2},
+					{Rings: 5}} {
 					op := Op{Func: f, Type: coll.Float32, N: n, Count: count, RecvCounts: []uint64{count}}
 					c, err := Choose(&s, &op)
 					if err != nil {
@@ -172,4 +173,23 @@ func FuzzParseAlgos(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
+}
+
+// Rings in several orders take a channel for each, as far as the settings allow; other algorithms do not care.
+func TestChannelsOfRings(t *testing.T) {
+	op := Op{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum, N: 4, Count: 1 << 20}
+	for _, c := range []struct{ rings, least, most, ring, other int }{
+		{0, 0, 0, 1, 1}, {1, 0, 0, 1, 1}, {3, 0, 0, 3, 1}, {3, 0, 2, 2, 1}, {3, 4, 0, 4, 4}, {99, 0, 0, 16, 1},
+	} {
+		for algo, want := range map[string]int{"ring": c.ring, "twoshot": c.other} {
+			algos, err := ParseAlgos(algo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Choose(&Setting{Algos: algos, Rings: c.rings, MinChannels: c.least, MaxChannels: c.most}, &op)
+			if err != nil || got.Channels != want {
+				t.Errorf("%s, %+v: %d channels, %v", algo, c, got.Channels, err)
+			}
+		}
+	}
 }
