@@ -131,6 +131,35 @@ func ExampleStream() {
 	// Output: [[0 2] [2 2] [4 2]]
 }
 
+// A receive that waits while the program goes on, and that a select waits for.
+func ExampleRequest() {
+	ctx := context.Background()
+	comms, err := hccl.InitAll(ctx, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	onEach(comms, func(c *hccl.Comm) error {
+		defer c.Close()
+		if c.Rank() == 1 {
+			return hccl.SendTagged(ctx, c, []int{42}, 0, 7)
+		}
+		var r hccl.Request
+		var status hccl.Status
+		got := make([]int, 10)
+		if err := hccl.RecvMessage(ctx, r.On(c), got, hccl.AnySource, hccl.AnyTag, &status); err != nil {
+			return err
+		}
+		select {
+		case <-r.Done():
+		case <-time.After(time.Minute):
+			return c.Abort()
+		}
+		fmt.Println(got[0], "from", status.Source, "with tag", status.Tag)
+		return r.Wait(ctx)
+	})
+	// Output: 42 from 1 with tag 7
+}
+
 // Even and odd ranks get a communicator each.
 func ExampleComm_Split() {
 	ctx := context.Background()

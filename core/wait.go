@@ -18,6 +18,9 @@ func (r *Request) Err() error {
 	}
 }
 
+// Done is closed when the request is over.
+func (r *Request) Done() <-chan struct{} { return r.done }
+
 // Status is what a receive has taken, once it is over.
 func (r *Request) Status() Status {
 	<-r.done
