@@ -246,6 +246,6 @@ func (n *notifier) run() {
 		f := n.queue[0]
 		n.queue = n.queue[1:]
 		n.mu.Unlock()
-		_ = guarded(func() error { f(); return nil })
+		_ = guarded(func() error { defer unpin()(); f(); return nil })
 	}
 }
