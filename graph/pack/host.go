@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"slices"
+
 	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
 )
@@ -12,6 +14,7 @@ type Host struct {
 	Ranks []int    // number of each GPU in the source
 	Ports []int    // and of each port
 
+	shared []bool          // nodes that are devices of several GPUs; they have the name of the first of these
 	double map[string]bool // names of several nodes: the source gives them one bus id
 	paths  [][][]int       // links of the fixed path between devices, in order
 }
@@ -48,11 +51,16 @@ func (h *Host) nodes(g *topo.Graph) []int {
 	h.double = map[string]bool{}
 	seen := map[string]bool{}
 	for k := range g.Nodes {
-		if gpu, ok := only[k]; ok && gpu >= 0 {
+		gpu, device := only[k]
+		shared := device && gpu < 0
+		if device && !shared {
 			continue // its GPU stands for it
 		}
 		name := g.Nodes[k].Name
-		h.double[name], seen[name] = h.double[name] || seen[name], true
+		if !shared {
+			h.double[name], seen[name] = h.double[name] || seen[name], true
+		}
+		h.shared = append(h.shared, shared)
 		node[k] = h.Nodes
 		h.Names = append(h.Names, name)
 		h.Nodes++
@@ -60,8 +68,6 @@ func (h *Host) nodes(g *topo.Graph) []int {
 	for device, gpu := range only {
 		if gpu >= 0 {
 			node[device] = node[gpu]
-		} else {
-			h.double[g.Nodes[device].Name] = true
 		}
 	}
 	return node
@@ -140,13 +146,20 @@ func (h *Host) device(k int) int {
 // Double tells whether several nodes have the name, so that nobody can tell which is meant.
 func (h *Host) Double(name string) bool { return h.double[name] }
 
-// Route is the names of the nodes on a walk over links, which begins at a node.
+// Route is the names of the nodes on a walk over links, which begins at a node. A GPU and its device are one name.
 func (h *Host) Route(start int, links []int) []string {
-	names := []string{h.Names[start]}
+	nodes := []int{start}
 	for _, l := range links {
-		if name := h.Names[h.Links[l].To]; name != names[len(names)-1] {
-			names = append(names, name)
+		nodes = append(nodes, h.Links[l].To)
+	}
+	var names []string
+	for k, n := range nodes {
+		if h.shared[n] && (k == 1 && h.gpu(nodes[0]) || k == len(nodes)-2 && h.gpu(nodes[k+1])) {
+			continue
 		}
+		names = append(names, h.Names[n])
 	}
 	return names
 }
+
+func (h *Host) gpu(node int) bool { return slices.Contains(h.GPUs, node) }
