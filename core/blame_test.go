@@ -65,7 +65,7 @@ func TestAbortNamesTheAbsent(t *testing.T) {
 		w.comms[0].Abort()
 		var err error
 		testkit.Within(t, patience, "the aborted call", func() { err = <-done })
-		wantError(t, err, InvalidUsage, "aborted while an operation was under way", "all-reduce", "missing: 1, 2")
+		wantError(t, err, InvalidUsage, "aborted while an operation was under way", "all-reduce", "missing: ranks 1, 2")
 		wantRanks(t, err, 1, 2)
 		w.abort()
 	})

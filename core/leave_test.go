@@ -218,7 +218,7 @@ func TestTimeoutNamesTheAbsent(t *testing.T) {
 				return sum(w.comms[r], count)
 			}) {
 				if r != 2 {
-					wantError(t, err, Timeout, rankName(r)+" gave up", "operation 1, all-reduce", "missing: 2")
+					wantError(t, err, Timeout, rankName(r)+" gave up", "operation 1, all-reduce", "missing: rank 2")
 				}
 			}
 			w.abort()

@@ -43,7 +43,7 @@ func TestLimitOfCall(t *testing.T) {
 			call.Limit = time.Duration(1+r) * 400 * time.Millisecond
 			switch r {
 			case 0:
-				wantError(t, do(w.comms[r], &call), Timeout, "rank 0 gave up", "a barrier", "missing: 2, 3")
+				wantError(t, do(w.comms[r], &call), Timeout, "rank 0 gave up", "a barrier", "missing: ranks 2, 3")
 			case 1:
 				if err := do(w.comms[r], &call); ResultOf(err) != RemoteError && ResultOf(err) != Timeout {
 					t.Errorf("rank 1: %v", err)
@@ -81,7 +81,7 @@ func TestLimitOfCommunicator(t *testing.T) {
 		}()
 		testkit.Eventually(t, patience, "rank 0 is in the operation", func() bool { return waits(c) == coll.AllReduce })
 		c.SetLimit(time.Millisecond)
-		wantError(t, <-done, Timeout, "rank 0 gave up", "missing: 1")
+		wantError(t, <-done, Timeout, "rank 0 gave up", "missing: rank 1")
 		w.abort()
 	})
 }
@@ -102,7 +102,7 @@ func TestLimitOfGroup(t *testing.T) {
 	items := []Item{{Comm: w.comms[0], Call: &a.call}, {Comm: w.comms[0], Call: &b.call}}
 	w.must(w.each(func(r int) error {
 		if r == 0 {
-			wantError(t, Enqueue(items), Timeout, "missing: 1")
+			wantError(t, Enqueue(items), Timeout, "missing: rank 1")
 		}
 		return nil
 	}))

@@ -153,5 +153,9 @@ func (c *Comm) absent() (who string, ranks []int) {
 	if names == nil {
 		return "all ranks have begun it", nil
 	}
-	return "missing: " + strings.Join(names, ", "), ranks
+	word := "rank "
+	if len(names) > 1 {
+		word = "ranks "
+	}
+	return "missing: " + word + strings.Join(names, ", "), ranks
 }

@@ -11,7 +11,7 @@ static void barrier_body(void) {
     char missing[64];
     ncclResult_t got = hcclBarrier(me == 0 ? 1000 : 4000, c, NULL); /* the others hear of rank 0 */
     WITHIN(3, from);
-    snprintf(missing, sizeof missing, "missing: %d, %d", ranks - 2, ranks - 1);
+    snprintf(missing, sizeof missing, "missing: ranks %d, %d", ranks - 2, ranks - 1);
     if (me == 0) {
       CHECK(got == ncclTimeout, "result %d", got);
       SAYS(c, "rank 0 gave up after");
@@ -61,7 +61,7 @@ static void calls_body(void) {
   k.func = hcclFuncAllReduce, k.timeout = 600;
   if (me == 0) {
     WANT(ncclTimeout, c, hcclRun(&k, c, NULL));
-    SAYS(c, "missing: 1");
+    SAYS(c, "missing: rank 1");
   }
   meet();
   MUST(NULL, ncclCommAbort(c));
@@ -91,7 +91,7 @@ static void change_body(void) {
     NOTE("an all-reduce without rank 1, which gets a limit meanwhile");
     WANT(ncclTimeout, c, sum_checked(c, 100));
     WITHIN(5, from);
-    SAYS(c, "missing: 1");
+    SAYS(c, "missing: rank 1");
     pthread_join(t, NULL);
   }
   meet();

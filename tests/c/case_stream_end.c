@@ -80,7 +80,7 @@ static void limit_body(void) {
     double start = now();
     WANT(ncclTimeout, NULL, hcclStreamQuery(s) == ncclInProgress ? hcclStreamSynchronize(s) : ncclSuccess);
     WITHIN(3, start);
-    SAYS(NULL, "missing: 1");
+    SAYS(NULL, "missing: rank 1");
     MUST(NULL, hcclStreamQuery(s));
   }
   meet();

@@ -95,7 +95,7 @@ class Limits(unittest.TestCase):
 
         (kind, text, late), *others = job(3, body)
         self.assertEqual((kind, late, others), ("LimitError", True, ["RemoteError"] * 2))
-        self.assertRegex(text, "a barrier; missing: 1, 2")
+        self.assertRegex(text, "a barrier; missing: ranks 1, 2")
 
     def test_receive_that_is_taken_back(self):
         """It ends alone, and the communicator goes on."""
@@ -108,7 +108,7 @@ class Limits(unittest.TestCase):
             with hccl.limit(0.05):
                 said = raised(comm.recv, F(0), 1)
             comm.barrier()
-            return type(said).__name__, "rank 1" in str(said) or "missing: 1" in str(said), comm.recv(F(0), 1)[0]
+            return type(said).__name__, "rank 1" in str(said) or "missing: rank 1" in str(said), comm.recv(F(0), 1)[0]
 
         self.assertEqual(job(2, body)[0], ("LimitError", True, 7))
 

@@ -61,7 +61,7 @@ static void failed_init_is_told(void) {
   MUST(ncclGetUniqueId(&id));
   WANT(ncclInProgress, ncclCommInitRankConfig(&comms[0], 2, id, 0, &config));
   WANT(ncclTimeout, settled(comms[0]));
-  CHECK(strstr(ncclGetLastError(comms[0]), "missing: 1") != NULL, "text %s", ncclGetLastError(comms[0]));
+  CHECK(strstr(ncclGetLastError(comms[0]), "missing: rank 1") != NULL, "text %s", ncclGetLastError(comms[0]));
   WANT(ncclTimeout, ncclAllReduce(&x, &x, 1, ncclFloat32, ncclSum, comms[0], NULL));
   MUST(ncclCommAbort(comms[0]));
 }
