@@ -37,8 +37,8 @@ func TestRequestRunsOutOfTime(t *testing.T) {
 		held.Store(call, nil)
 		call.call.Limit = 300 * time.Millisecond
 		sum := starts(t, c, call.call)
-		wantError(t, WaitAll([]*Request{sum}, patience), Timeout, "rank 0 gave up", "all-reduce", "missing: 1, 2")
-		wantError(t, WaitAll([]*Request{recv}, patience), Timeout, "missing: 1, 2")
+		wantError(t, WaitAll([]*Request{sum}, patience), Timeout, "rank 0 gave up", "all-reduce", "missing: ranks 1, 2")
+		wantError(t, WaitAll([]*Request{recv}, patience), Timeout, "missing: ranks 1, 2")
 		_, err := c.Start(&call.call)
 		wantError(t, err, Timeout, "rank 0 gave up")
 		w.abort()
