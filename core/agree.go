@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"hccl.dev/hccl/graph"
+	"hccl.dev/hccl/graph/arrange"
+	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/proto"
@@ -17,8 +19,10 @@ import (
 type agreement struct {
 	setting proto.Setting
 	share   bool // ranks of one host share memory: no rank forbids it, and none has failed to
+	scope   cost.Scope
 	places  []graph.Place
-	order   *proto.Order // of ranks around a ring; nil: by number
+	found   arrange.Result
+	order   *proto.Order // of ranks around rings, those found; nil: by number
 }
 
 // shared lists the settings that ranks must agree on, as texts, and the level of the log, which says who can warn.
@@ -31,12 +35,17 @@ func shared(v *params.Values) []wire.Setting {
 		{Name: "HCCL_DETERMINISTIC", Value: bit(v.Deterministic)},
 		{Name: "HCCL_SHM_SLICE", Value: strconv.FormatInt(v.ShmSlice, 10)},
 		{Name: "NCCL_BUFFSIZE", Value: strconv.FormatInt(v.BuffSize, 10)},
+		{Name: topoScope, Value: v.TopoScope},
 		{Name: shmDisable, Value: bit(v.ShmDisable)},
 		{Name: debugLevel, Value: v.Debug},
 	}
 }
 
+// scopes are the values of topoScope.
+var scopes = map[string]cost.Scope{"all": cost.All, "local": cost.LocalOnly, "none": cost.Nothing}
+
 const (
+	topoScope  = "HCCL_TOPO_SCOPE"
 	shmDisable = "NCCL_SHM_DISABLE" // counts for all if any rank sets it
 	debugLevel = "NCCL_DEBUG"       // need not be alike
 )
@@ -64,6 +73,7 @@ func agree(me int, peers []wire.Peer) (agreement, error) {
 	}
 	// Rank 0 has checked its list by the same parser; another version of the library would have been refused.
 	a.setting.Algos, _ = proto.ParseAlgos(value(peers[0].Settings, "NCCL_ALGO"))
+	a.scope = scopes[value(peers[0].Settings, topoScope)]
 	return a, a.arrange(peers)
 }
 

@@ -29,7 +29,7 @@ func (c *Comm) channels() int {
 	if c.wide {
 		least = wideChannels
 	}
-	return min(max(least, c.agreed.setting.MinChannels), 16)
+	return min(max(least, c.agreed.setting.MinChannels, c.agreed.setting.Rings), 16)
 }
 
 // connect joins the ranks: those of one host by shared memory if every rank of every host can, all others by TCP.

@@ -100,6 +100,7 @@ func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
 	}
 	p.NUMA, p.Cache = standing()
+	c.describeTopology(p)
 	if c.settings.ShmDisable {
 		return p
 	}

@@ -25,6 +25,7 @@ func (c *Comm) introduce(how string, start time.Time) {
 		float64(time.Since(start).Microseconds())/1e3, c.holds())
 	if c.n > 1 && c.rank == 0 {
 		c.log.Info(log.Graph, "communicator %s: its ranks are on %s", c.label(), c.agreed.around())
+		tellHosts(c.log, c.peers)
 	}
 	for _, text := range c.paths() {
 		c.log.Info(log.Init, "communicator %s: rank %d uses %s", c.label(), c.rank, text)

@@ -40,6 +40,7 @@ func (c *Comm) build(connect func() error) error {
 	defer c.leave()
 	err := guarded(connect)
 	if err == nil {
+		c.tellRings()
 		err = c.finish()
 	}
 	if err == nil {

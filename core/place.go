@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -10,13 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/graph"
+	"hccl.dev/hccl/graph/arrange"
+	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/internal/cpuset"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/wire"
 )
 
 // unknown stands for a NUMA node or cache that is not known, or that a thread is not bound to.
-const unknown = -1
+const unknown = sysfs.Unknown
 
 // standing tells where the calling thread runs: the NUMA node and the last-level cache (named by its first processor) of all
 // processors that it may use, unknown where it may use those of several.
@@ -31,45 +33,8 @@ func standing() (numa, cache int32) {
 			cpus = append(cpus, c)
 		}
 	}
-	return standingIn(os.DirFS("/sys/devices/system"), cpuset.Of(cpus...))
-}
-
-// standingIn reads the tree of /sys/devices/system.
-func standingIn(sys fs.FS, mine cpuset.Set) (numa, cache int32) {
-	numa, cache = unknown, unknown
-	if mine.Empty() {
-		return numa, cache
-	}
-	lists, _ := fs.Glob(sys, "node/node*/cpulist") // the pattern is good
-	for _, name := range lists {
-		var node int32
-		if _, err := fmt.Sscanf(name, "node/node%d/cpulist", &node); err == nil && within(sys, name, mine) {
-			numa = node
-		}
-	}
-	first := mine.All()[0]
-	levels, _ := fs.Glob(sys, fmt.Sprintf("cpu/cpu%d/cache/index*/shared_cpu_list", first))
-	slices.Sort(levels) // the last level has the highest index
-	if n := len(levels); n > 0 && within(sys, levels[n-1], mine) {
-		if shared, err := readList(sys, levels[n-1]); err == nil {
-			cache = int32(shared.All()[0])
-		}
-	}
-	return numa, cache
-}
-
-func readList(sys fs.FS, name string) (cpuset.Set, error) {
-	text, err := fs.ReadFile(sys, name)
-	if err != nil {
-		return cpuset.Set{}, err
-	}
-	return cpuset.Parse(strings.TrimSpace(string(text)))
-}
-
-// within reports whether all of mine are in the list that a file holds.
-func within(sys fs.FS, name string, mine cpuset.Set) bool {
-	list, err := readList(sys, name)
-	return err == nil && mine.And(list).Equal(mine)
+	at, last := sysfs.Standing(os.DirFS("/"), cpuset.Of(cpus...))
+	return int32(at), int32(last)
 }
 
 // places are where the ranks run, as all of them know it. A host is a kernel and a network namespace of it: ranks of two of them
@@ -87,17 +52,41 @@ func places(peers []wire.Peer) []graph.Place {
 	return out
 }
 
-// arrange takes the order of rings and the number of hosts from the places of the ranks.
+// arrange takes the orders of rings and the number of hosts from what the ranks have told of themselves.
 func (a *agreement) arrange(peers []wire.Peer) error {
 	a.places, a.order = places(peers), nil
 	a.setting.Hosts = graph.Hosts(a.places)
-	ranks := graph.Order(a.places)
-	if slices.IsSorted(ranks) {
+	if a.scope == cost.Nothing {
+		a.setting.Hosts = 1
+	}
+	ranks := make([]arrange.Rank, len(peers))
+	for r := range peers {
+		ranks[r] = told(a.places[r], &peers[r])
+	}
+	a.found = arrange.Rings(ranks, nil, a.scope)
+	a.setting.Rings = len(a.found.Orders)
+	if len(a.found.Orders) == 1 && slices.IsSorted(a.found.Orders[0]) {
 		return nil // the order of numbers needs no table
 	}
-	order, err := proto.NewOrder(ranks)
+	order, err := proto.NewOrder(a.found.Orders...)
 	a.order = order
 	return err
+}
+
+// told is a rank as package arrange takes it.
+func told(at graph.Place, p *wire.Peer) arrange.Rank {
+	r := arrange.Rank{Place: at}
+	for _, v := range p.Rates {
+		r.Rates = append(r.Rates, arrange.Rate{To: v.To, BytesPerSecond: v.Rate})
+	}
+	for _, ring := range p.Rings {
+		asked := arrange.Ring{Line: int(ring.Line)}
+		for _, d := range ring.Devs {
+			asked.Devs = append(asked.Devs, int(d))
+		}
+		r.Rings = append(r.Rings, asked)
+	}
+	return r
 }
 
 // around says how the ranks are placed, for a person.
@@ -109,10 +98,14 @@ func (a *agreement) around() string {
 	}
 	order := "by number"
 	if a.order != nil {
-		order = fmt.Sprintf("in the order %s", brief(graph.Order(a.places)))
+		var each []string
+		for _, ranks := range a.found.Orders {
+			each = append(each, brief(ranks))
+		}
+		order = "in the order " + few(each)
 	}
-	return fmt.Sprintf("%s, %s, %s; rings go %s", count(a.setting.Hosts, "host"), count(len(nodes), "NUMA node"),
-		count(len(caches), "last-level cache"), order)
+	return fmt.Sprintf("%s, %s, %s; rings go %s, by %s", count(graph.Hosts(a.places), "host"), count(len(nodes), "NUMA node"),
+		count(len(caches), "last-level cache"), order, a.found.By)
 }
 
 func count(n int, what string) string {

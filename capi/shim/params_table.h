@@ -36,6 +36,11 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_TOPO_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"NCCL_TOPO_DUMP_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"NCCL_TOPO_DUMP_FILE_RANK", HCCL_PARAM_INT, "0", 0, 0, 2147483647, NULL},
+  {"NCCL_GRAPH_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
+  {"NCCL_GRAPH_DUMP_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
+  {"NCCL_GRAPH_DUMP_FILE_RANK", HCCL_PARAM_INT, "0", 0, 0, 2147483647, NULL},
+  {"HCCL_TOPO_SCOPE", HCCL_PARAM_TEXT, "all", 0, 0, 0, "all|local|none"},
+  {"HCCL_COST_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"NCCL_IGNORE_CPU_AFFINITY", HCCL_PARAM_BOOL, "0", 0, 0, 1, NULL},
   {"NCCL_PROXY_CPUSET", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"NCCL_COMM_ID", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
@@ -129,9 +134,6 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_NET_MERGE_LEVEL", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_NET_MERGE_POLICY", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_CROSS_NIC", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
-  {"NCCL_GRAPH_DUMP_FILE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
-  {"NCCL_GRAPH_DUMP_FILE_RANK", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
-  {"NCCL_GRAPH_FILE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_NCHANNELS_PER_NET_PEER", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_NETDEVS_POLICY", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_NET_OVERHEAD", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
@@ -342,5 +344,5 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_WIN_ENABLE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_WIN_STRIDE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
 };
-enum { HCCL_PARAMS = 326 };
+enum { HCCL_PARAMS = 328 };
 #endif

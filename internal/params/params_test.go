@@ -53,6 +53,7 @@ func TestBadValuesKeepTheDefault(t *testing.T) {
 		{"NCCL_SOCKET_FAMILY", "AF_UNIX", "AF_INET6"}, {"HCCL_INIT_TIMEOUT", "NaN", "seconds"}, {"HCCL_INIT_TIMEOUT", "0", "0.001"},
 		{"HCCL_TIMEOUT", "1e300", "1e+09"}, {"HCCL_PORT_RANGE", "9-1", "42000"}, {"HCCL_PORT_RANGE", "0-1", "65535"},
 		{"NCCL_PROXY_CPUSET", "3-1", "0-3"}, {"NCCL_PROXY_CPUSET", "0x3", "0-3"}, {"NCCL_TOPO_DUMP_FILE_RANK", "-1", "whole"},
+		{"HCCL_TOPO_SCOPE", "hosts", "local"},
 		{"NCCL_DEBUG_SUBSYS", "NETT", "NET"}, {"NCCL_DEBUG_TIMESTAMP_LEVELS", "WARN,INF", "INFO"},
 	} {
 		v, found := from(map[string]string{c.name: c.value}), false
@@ -105,6 +106,18 @@ func TestBadLevelIsHeard(t *testing.T) {
 	b, err := os.ReadFile(file)
 	if got := strings.Count(string(b), "NCCL_DEBUG=LOUD (environment) is not used: want one of NONE, VERSION, WARN"); err != nil || got != 1 {
 		t.Errorf("said %d times, want once (%v):\n%s", got, err, b)
+	}
+}
+
+func TestCacheFolder(t *testing.T) {
+	for _, c := range []struct{ xdg, home, want string }{
+		{"/x", "/h", "/x"}, {"", "/h", "/h/.cache"}, {"relative", "/h", "/h/.cache"}, {"", "", ""},
+	} {
+		t.Setenv("XDG_CACHE_HOME", c.xdg)
+		t.Setenv("HOME", c.home)
+		if got := CacheFolder(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unsafe"
 )
@@ -100,6 +101,20 @@ func fileAt(path string) (lines []found, faults []string) {
 	defer C.hccl_settings_free(f)
 	lines, faults, _ = readFile(f)
 	return lines, faults
+}
+
+// CacheFolder is where programs of this user keep what can be had again, by the rule of freedesktop.org: XDG_CACHE_HOME, or .cache in
+// the home folder. "" where neither is an absolute path.
+func CacheFolder() string {
+	for _, at := range []struct{ name, below string }{{"XDG_CACHE_HOME", ""}, {"HOME", ".cache"}} {
+		key := C.CString(at.name)
+		folder := C.GoString(C.getenv(key))
+		C.free(unsafe.Pointer(key))
+		if filepath.IsAbs(folder) {
+			return filepath.Join(folder, at.below)
+		}
+	}
+	return ""
 }
 
 // stamp is the time now in a format of NCCL_DEBUG_TIMESTAMP_FORMAT.

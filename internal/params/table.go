@@ -34,6 +34,10 @@ type Values struct {
 	ShmSlice                      int64         // bytes, 0: choose
 	TopoFile, TopoDumpFile        string        // paths, "": none
 	TopoDumpRank                  int           // who writes TopoDumpFile
+	GraphFile, GraphDumpFile      string        // paths, "": none
+	GraphDumpRank                 int           // who writes GraphDumpFile
+	TopoScope                     string        // all, local or none
+	CostFile                      string        // path of measured costs; "": in CacheFolder
 	IgnoreAffinity                bool          // threads may leave the processors that a launcher chose
 	ProxyCPUs                     cpuset.Set    // of the library's own threads; empty: choose
 
@@ -106,6 +110,16 @@ var table = []Knob{
 		text(func(v *Values) *string { return &v.TopoDumpFile })},
 	{"NCCL_TOPO_DUMP_FILE_RANK", "0", "The rank that writes NCCL_TOPO_DUMP_FILE.",
 		count(0, math.MaxInt32, func(v *Values) *int { return &v.TopoDumpRank })},
+	{"NCCL_GRAPH_FILE", "", "Rings to go by, in NCCL's XML form: orders of a host's ranks, on host memory by their numbers in the host.",
+		text(func(v *Values) *string { return &v.GraphFile })},
+	{"NCCL_GRAPH_DUMP_FILE", "", "File to write the rings to that are used on the host, when a communicator is made.",
+		text(func(v *Values) *string { return &v.GraphDumpFile })},
+	{"NCCL_GRAPH_DUMP_FILE_RANK", "0", "The rank that writes NCCL_GRAPH_DUMP_FILE.",
+		count(0, math.MaxInt32, func(v *Values) *int { return &v.GraphDumpRank })},
+	{"HCCL_TOPO_SCOPE", "all", "How much of the topology counts: all; local: within hosts; none: ranks are equally far from each other.",
+		oneOf(func(v *Values) *string { return &v.TopoScope }, "all", "local", "none")},
+	{"HCCL_COST_FILE", "", "File of the costs that hccl topo probe measures; without it, one for each topology in the user's cache.",
+		text(func(v *Values) *string { return &v.CostFile })},
 	{"NCCL_IGNORE_CPU_AFFINITY", "0", "1: the library's own threads go near their card also where a launcher keeps the process elsewhere.",
 		flag(func(v *Values) *bool { return &v.IgnoreAffinity })},
 	{"NCCL_PROXY_CPUSET", "", "Processors of the library's own threads; without it those near the card, where there are several NUMA nodes.",

@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
+	"slices"
 )
 
 // Version is the version of all layouts of this package. Ranks of different versions do not talk.
@@ -15,6 +17,18 @@ const Version = 2
 
 // Setting is one value that ranks must agree on.
 type Setting struct{ Name, Value string }
+
+// Rate is what was measured from a rank's place to another place on its host, in bytes a second.
+type Rate struct {
+	To   string
+	Rate float64
+}
+
+// Ring is an order of a host's ranks that a file asks for, with its line.
+type Ring struct {
+	Line int32
+	Devs []int32
+}
 
 // Peer is what a rank tells all others of itself at init. Keys are random and known only to ranks of the communicator: who can
 // name one on a host's abstract socket has proved to be on that host and in that network namespace.
@@ -35,11 +49,16 @@ type Peer struct {
 	Rails      []netip.AddrPort // of its interfaces that are to carry data, one for each
 	CanShare   bool             // shared memory is possible and not switched off
 	Settings   []Setting
+	Host       string // name, for texts
+	Topology   string // hash of the host's topology; "": not looked at
+	Rates      []Rate
+	Rings      []Ring
 }
 
 const (
 	maxText  = 4096
 	maxItems = 256
+	maxDevs  = 4096 // of a ring; longer ones are not told
 )
 
 var errShort = errors.New("a peer's description is cut short")
@@ -70,7 +89,49 @@ func (p *Peer) Append(b []byte) []byte {
 	for _, s := range p.Settings {
 		b = appendText(appendText(b, s.Name), s.Value)
 	}
+	return p.appendTopology(b)
+}
+
+func (p *Peer) appendTopology(b []byte) []byte {
+	b = appendText(appendText(b, p.Host), p.Topology)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Rates)))
+	for _, r := range p.Rates {
+		b = binary.LittleEndian.AppendUint64(appendText(b, r.To), math.Float64bits(r.Rate))
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.Rings)))
+	for _, r := range p.Rings {
+		b = binary.LittleEndian.AppendUint32(b, uint32(r.Line))
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(r.Devs)))
+		for _, d := range r.Devs {
+			b = binary.LittleEndian.AppendUint32(b, uint32(d))
+		}
+	}
 	return b
+}
+
+func (p *Peer) decodeTopology(r *reader) {
+	p.Host, p.Topology = r.text(), r.text()
+	for range r.items(maxItems) {
+		rate := Rate{r.text(), math.Float64frombits(r.u64())}
+		if r.err == nil && !(rate.Rate > 0) {
+			r.err = fmt.Errorf("a peer's rate of %g", rate.Rate)
+		}
+		p.Rates = append(p.Rates, rate)
+	}
+	for range r.items(maxItems) {
+		ring := Ring{Line: int32(r.u32())}
+		for range r.items(maxDevs) {
+			ring.Devs = append(ring.Devs, int32(r.u32()))
+		}
+		p.Rings = append(p.Rings, ring)
+	}
+}
+
+// Fits leaves out what is too much to be told.
+func (p *Peer) Fits() {
+	p.Rates = p.Rates[:min(len(p.Rates), maxItems)]
+	p.Rings = slices.DeleteFunc(p.Rings, func(r Ring) bool { return len(r.Devs) > maxDevs })
+	p.Rings = p.Rings[:min(len(p.Rings), maxItems)]
 }
 
 // Decode reads what Append wrote. A version that is not ours is an error that says both.
@@ -89,7 +150,7 @@ func (p *Peer) Decode(b []byte) error {
 		p.CanShare = f[0] == 1
 	}
 	for _, list := range []*[]netip.AddrPort{&p.Addrs, &p.Rails} {
-		for range r.items() {
+		for range r.items(maxItems) {
 			a, err := netip.ParseAddrPort(r.text())
 			if r.err == nil && err != nil {
 				return fmt.Errorf("a peer's address: %w", err)
@@ -97,9 +158,10 @@ func (p *Peer) Decode(b []byte) error {
 			*list = append(*list, a)
 		}
 	}
-	for range r.items() {
+	for range r.items(maxItems) {
 		p.Settings = append(p.Settings, Setting{Name: r.text(), Value: r.text()})
 	}
+	p.decodeTopology(&r)
 	if r.err == nil && len(r.b) != 0 {
 		return fmt.Errorf("a peer's description has %d bytes too many", len(r.b))
 	}
@@ -159,9 +221,9 @@ func (r *reader) text() string {
 	return string(r.take(n))
 }
 
-func (r *reader) items() int {
+func (r *reader) items(most int) int {
 	n := int(r.u16())
-	if n > maxItems {
+	if n > most {
 		r.err = fmt.Errorf("a peer's list of %d items", n)
 		return 0
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +14,8 @@ func example() Peer {
 		ArenaKey: [16]byte{1}, SegmentKey: [16]byte{15: 9}, Door: [16]byte{3}, CanShare: true,
 		Addrs:    []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:81")},
 		Rails:    []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80")},
-		Settings: []Setting{{"NCCL_ALGO", "ring"}, {"HCCL_DETERMINISTIC", "1"}}}
+		Settings: []Setting{{"NCCL_ALGO", "ring"}, {"HCCL_DETERMINISTIC", "1"}}, Host: "a", Topology: "0123456789abcdef",
+		Rates: []Rate{{"numa1/cache4", 9e9}}, Rings: []Ring{{3, []int32{1, 0, 2}}, {4, nil}}}
 }
 
 func TestPeerRoundTrip(t *testing.T) {
@@ -40,6 +42,18 @@ func TestPeerRefuses(t *testing.T) {
 	whole[0]++
 	if new(Peer).Decode(whole) == nil {
 		t.Error("another version was accepted")
+	}
+}
+
+// What is too much to be told is left out, and the rest arrives.
+func TestPeerFits(t *testing.T) {
+	p := example()
+	p.Rates = slices.Repeat([]Rate{{"a", 1}}, 1000)
+	p.Rings = append(p.Rings, Ring{Line: 5, Devs: make([]int32, maxDevs+1)}, Ring{Line: 6})
+	p.Fits()
+	var got Peer
+	if err := got.Decode(p.Append(nil)); err != nil || len(got.Rates) != maxItems || len(got.Rings) != 3 || got.Rings[2].Line != 6 {
+		t.Errorf("%v, %d rates, %d rings", err, len(got.Rates), len(got.Rings))
 	}
 }
 

@@ -1,0 +1,74 @@
+package core
+
+import (
+	"slices"
+	"strings"
+
+	"hccl.dev/hccl/graph/cost/store"
+	"hccl.dev/hccl/graph/ncclxml"
+	"hccl.dev/hccl/graph/path"
+	"hccl.dev/hccl/internal/log"
+)
+
+// tellRings says what of this rank's NCCL_GRAPH_FILE could not be used, and writes NCCL_GRAPH_DUMP_FILE where it is this rank's to write.
+// No fault of a file stops a communicator.
+func (c *Comm) tellRings() {
+	for _, f := range c.agreed.found.Faults {
+		if f.Rank == c.rank {
+			tellGraphFile(c.settings.GraphFile, f.Text)
+		}
+	}
+	name := c.settings.GraphDumpFile
+	if name == "" || c.rank != c.settings.GraphDumpRank {
+		return
+	}
+	var text strings.Builder
+	err := ncclxml.WriteSearches(&text, []ncclxml.Search{c.ringSearch()})
+	if err == nil {
+		err = store.Replace(name, []byte(text.String()))
+	}
+	if err != nil {
+		log.WarnOnce("NCCL_GRAPH_DUMP_FILE "+name, "NCCL_GRAPH_DUMP_FILE cannot be written: %v; name a file in a folder that this process "+
+			"may write to", err)
+		return
+	}
+	c.log.Info(log.Graph, "communicator %s: rank %d has written its host's rings to %s", c.label(), c.rank, name)
+}
+
+// ringSearch is the rings as they pass this rank's host, in the form of a graph file. Ranks on host memory stand in it by their numbers
+// in the host, and there are no bandwidths: none are known.
+func (c *Comm) ringSearch() ncclxml.Search {
+	s := ncclxml.Search{ID: ncclxml.RingID, Pattern: ncclxml.Ring, TypeIntra: path.LOC, TypeInter: path.LOC, Same: true}
+	if c.n > 1 {
+		s.TypeIntra = path.SYS
+	}
+	host := c.ofHost()
+	orders := c.agreed.found.Orders
+	if orders == nil {
+		orders = [][]int{{0}} // a rank that is alone
+	}
+	for _, order := range orders {
+		ch := ncclxml.Channel{In: -1, Out: -1}
+		for _, r := range order {
+			if k := slices.Index(host, r); k >= 0 {
+				ch.GPUs = append(ch.GPUs, k)
+			}
+		}
+		s.Same = s.Same && (len(s.Channels) == 0 || slices.Equal(ch.GPUs, s.Channels[0].GPUs))
+		s.Channels = append(s.Channels, ch)
+	}
+	return s
+}
+
+// ofHost are the ranks on this rank's host, by number.
+func (c *Comm) ofHost() (ranks []int) {
+	if c.n == 1 {
+		return []int{0}
+	}
+	for r, p := range c.agreed.places {
+		if p.Host == c.agreed.places[c.rank].Host {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}

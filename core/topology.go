@@ -1,0 +1,186 @@
+package core
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/cost/store"
+	"hccl.dev/hccl/graph/detect"
+	"hccl.dev/hccl/graph/gpus"
+	"hccl.dev/hccl/graph/ncclxml"
+	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/proto/wire"
+)
+
+// What a rank tells the others of its host when they meet: rings that a file asks for, measured costs, and a hash of the topology. The
+// machine is looked at only where there may be measures or somebody listens at INFO, and once in the life of a process.
+
+// machines are those that were found, by the topology file that was to be gone by.
+var machines struct {
+	mu    sync.Mutex
+	found map[string]*detect.Found // guarded by mu
+}
+
+// hostMachine is the machine as the settings want it, without NVIDIA's driver being asked: ranks on host memory need no GPU.
+func hostMachine(file string) *detect.Found {
+	machines.mu.Lock()
+	defer machines.mu.Unlock()
+	if f := machines.found[file]; f != nil {
+		return f
+	}
+	f := detect.Load(detect.Settings{File: file, NVML: func() (nvml.Interface, error) {
+		return nil, fmt.Errorf("%w is asked: ranks on host memory need none", gpus.ErrAbsent)
+	}})
+	if machines.found == nil {
+		machines.found = map[string]*detect.Found{}
+	}
+	machines.found[file] = f
+	return f
+}
+
+// costs is where measures are kept.
+func costs(v *params.Values) store.Where {
+	w := store.Where{File: v.CostFile}
+	if folder := params.CacheFolder(); folder != "" && w.File == "" {
+		w.Folder = filepath.Join(folder, "hccl", "costs")
+	}
+	return w
+}
+
+// describeTopology fills in what a rank tells of its host. Its place stands in p already.
+func (c *Comm) describeTopology(p *wire.Peer) {
+	v := c.settings
+	p.Host, _ = os.Hostname()
+	p.Rings = ringsAsked(v.GraphFile)
+	where := costs(v)
+	measured := v.TopoScope != "none" && where.Any()
+	if measured || log.On(log.LevelInfo, log.Graph) {
+		p.Topology = cost.Hash(topo.Build(hostMachine(v.TopoFile).Machine))
+	}
+	if measured {
+		p.Rates = rates(where, p)
+	}
+	p.Fits()
+}
+
+// rates are the measures from a rank's place to the others.
+func rates(where store.Where, p *wire.Peer) (all []wire.Rate) {
+	found, err := where.Read(p.Topology)
+	if err != nil {
+		log.WarnOnce("costs: "+err.Error(), "measured costs: %v", err)
+		return nil
+	}
+	here := cost.Rank{NUMA: int(p.NUMA), Cache: int(p.Cache)}.Place()
+	for _, to := range found.From(here) {
+		if v, _ := found.Of(here, to); to != here {
+			all = append(all, wire.Rate{To: to, Rate: v.Rate})
+		}
+	}
+	return all
+}
+
+// ringsAsked are the rings in a NCCL_GRAPH_FILE. What is wrong in it is told once, and the rest counts.
+func ringsAsked(file string) (rings []wire.Ring) {
+	if file == "" {
+		return nil
+	}
+	searches, report, err := readGraphs(file)
+	if err != nil {
+		tellGraphFile(file, fmt.Sprintf("it is not used: %v", err))
+		return nil
+	}
+	for _, f := range report.Faults {
+		tellGraphFile(file, f.String())
+	}
+	for _, s := range searches {
+		for _, channel := range s.Channels {
+			if s.ID == ncclxml.RingID && s.Pattern == ncclxml.Ring {
+				ring := wire.Ring{Line: int32(channel.Line)}
+				for _, d := range channel.GPUs {
+					ring.Devs = append(ring.Devs, int32(d))
+				}
+				rings = append(rings, ring)
+			}
+		}
+	}
+	if rings == nil {
+		tellGraphFile(file, "it has no rings (a <graph> with id 0 and pattern 4, with channels) and changes nothing; NCCL_GRAPH_DUMP_FILE "+
+			"shows what they look like")
+	}
+	return rings
+}
+
+func tellGraphFile(file, what string) {
+	log.WarnOnce("NCCL_GRAPH_FILE "+file+what, "NCCL_GRAPH_FILE %s: %s", file, what)
+}
+
+func readGraphs(file string) ([]ncclxml.Search, *topo.Report, error) {
+	if info, err := os.Stat(file); err != nil {
+		return nil, nil, reasonOf(err)
+	} else if !info.Mode().IsRegular() {
+		return nil, nil, errors.New("it is no regular file")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, reasonOf(err)
+	}
+	defer func() { _ = f.Close() }()
+	return ncclxml.ReadSearches(f, nil)
+}
+
+// reasonOf is an error without the file's name, which is said already.
+func reasonOf(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// tellHosts says which hosts' topologies differ. It is one rank's to say.
+func tellHosts(l log.Logger, peers []wire.Peer) {
+	var kinds []string
+	hosts := map[string][]string{} // by topology: names, each with the first rank there
+	seen := map[place]bool{}
+	for r := range peers {
+		p := &peers[r]
+		if h := (place{p.BootID, p.NetNS}); p.Topology == "" || seen[h] {
+			continue
+		} else {
+			seen[h] = true
+		}
+		if hosts[p.Topology] == nil {
+			kinds = append(kinds, p.Topology)
+		}
+		hosts[p.Topology] = append(hosts[p.Topology], fmt.Sprintf("%s (rank %d)", cmp.Or(p.Host, "a host"), r))
+	}
+	if len(kinds) < 2 {
+		return
+	}
+	var texts []string
+	for _, k := range kinds {
+		texts = append(texts, fmt.Sprintf("%s on %s", k, few(hosts[k])))
+	}
+	l.Info(log.Graph, "the hosts' topologies differ: %s; where they should be alike, compare what hccl topo shows on them",
+		strings.Join(texts, ", "))
+}
+
+// few is a list, cut where it is long.
+func few(all []string) string {
+	const most = 8
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}

@@ -1,0 +1,199 @@
+package core
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/cost/store"
+	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/internal/testkit"
+	"hccl.dev/hccl/proto/wire"
+)
+
+func graphFile(t *testing.T, rings ...string) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, `<graphs version="1"><graph id="0" pattern="4" nchannels="%d" typeintra="SYS" typeinter="LOC">`, len(rings))
+	for _, ring := range rings {
+		b.WriteString("\n<channel>")
+		for dev := range strings.FieldsSeq(ring) {
+			fmt.Fprintf(&b, `<gpu dev="%s"/>`, dev)
+		}
+		b.WriteString("</channel>")
+	}
+	file := filepath.Join(t.TempDir(), "graph.xml")
+	if err := os.WriteFile(file, []byte(b.String()+"</graph></graphs>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// sums makes four ranks, has them sum by rings, and returns the orders of these.
+func sums(t *testing.T) (orders [][]int) {
+	t.Helper()
+	w := newWorld(t, 4)
+	o := shape{fn: coll.AllReduce, typ: coll.Float32, red: coll.Sum, n: 4, count: 50000, seed: 3}
+	parts := make([]*part, 4)
+	w.must(w.each(func(r int) error {
+		parts[r] = o.part(r)
+		return do(w.comms[r], &parts[r].call)
+	}))
+	for r := range parts {
+		if err := parts[r].check(); err != nil {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+	orders = w.comms[2].agreed.found.Orders
+	w.destroy()
+	return orders
+}
+
+// NCCL_GRAPH_FILE orders the ranks of a host around rings, a channel for each, and what NCCL_GRAPH_DUMP_FILE writes does the same again.
+func TestGraphFileActs(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		said := logged(t, "INFO")
+		testkit.Setenv(t, "NCCL_ALGO", "ring")
+		dump := filepath.Join(t.TempDir(), "dump.xml")
+		testkit.Setenv(t, "NCCL_GRAPH_DUMP_FILE", dump)
+		testkit.Setenv(t, "NCCL_GRAPH_DUMP_FILE_RANK", "1")
+		testkit.Setenv(t, "NCCL_GRAPH_FILE", graphFile(t, "0 2 1 3", "3 1 0 2"))
+		want := [][]int{{0, 2, 1, 3}, {3, 1, 0, 2}}
+		if os.Getenv(mixedVariable) != "" { // two hosts of two ranks, which a file of four serves as well
+			want = [][]int{{0, 2, 1, 3}, {2, 0, 3, 1}}
+			testkit.Setenv(t, "NCCL_GRAPH_FILE", graphFile(t, "0 1", "3 1 0 2"))
+		}
+		if got := sums(t); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		for _, says := range []string{"by NCCL_GRAPH_FILE of rank 0", "rank 1 has written its host's rings to " + dump, "ring on 2 channels"} {
+			if !strings.Contains(said(), says) {
+				t.Errorf("%q is not said in\n%s", says, said())
+			}
+		}
+		testkit.Setenv(t, "NCCL_GRAPH_DUMP_FILE", "")
+		testkit.Setenv(t, "NCCL_GRAPH_FILE", dump)
+		if got := sums(t); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("%v by the file that was written, want %v", got, want)
+		}
+	})
+}
+
+// A graph file with faults is told with its line, and the communicator is made.
+func TestBadGraphFiles(t *testing.T) {
+	folder := t.TempDir()
+	cut := filepath.Join(folder, "cut.xml")
+	if err := os.WriteFile(cut, []byte("<graphs version=\"1\">\n<graph"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for file, says := range map[string]string{
+		cut:                              "cut.xml: it is not used: line 2",
+		folder:                           "it is no regular file",
+		filepath.Join(folder, "missing"): "missing: it is not used: no such file",
+		graphFile(t):                     "it has no rings",
+		graphFile(t, "0 1 2 3", "0 1 1"): "line 3: a channel passes GPU 1 twice",
+		graphFile(t, "0 1"):              "line 2: the channel is not used: it passes 2 of the 4 ranks",
+	} {
+		said := logged(t, "WARN")
+		testkit.Setenv(t, "NCCL_GRAPH_FILE", file)
+		testkit.Setenv(t, "NCCL_GRAPH_DUMP_FILE", filepath.Join(folder, "no", "such", "folder"))
+		if got := sums(t); len(got) != 1 || !slices.IsSorted(got[0]) {
+			t.Errorf("%s: %v", file, got)
+		}
+		if text := said(); strings.Count(text, says) != 1 {
+			t.Errorf("%q is not said once in\n%s", says, text)
+		}
+	}
+}
+
+// A rank tells what is measured from its place to others, if the measures are of this topology, and else only looks at nothing.
+func TestMeasuresAreTold(t *testing.T) {
+	log.Configure(log.LevelNone, 0, "")
+	file := filepath.Join(t.TempDir(), "costs.json")
+	hash := cost.Hash(topo.Build(hostMachine("").Machine))
+	describe := func() *wire.Peer {
+		p := &wire.Peer{NUMA: 0, Cache: 4}
+		(&Comm{settings: params.Load()}).describeTopology(p)
+		return p
+	}
+	testkit.Setenv(t, "HCCL_COST_FILE", "")
+	testkit.Setenv(t, "XDG_CACHE_HOME", t.TempDir())
+	if p := describe(); p.Topology != "" || p.Rates != nil {
+		t.Errorf("without measures the topology is looked at: %+v", p)
+	}
+	m := cost.NewMeasures(hash)
+	for _, to := range []string{"numa0/cache4", "numa1/cache8", "numa0/cache0"} {
+		if err := m.Set("numa0/cache4", to, cost.Measured{Rate: 5e9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := (store.Where{File: file}).Write(m); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Setenv(t, "HCCL_COST_FILE", file)
+	want := []wire.Rate{{To: "numa0/cache0", Rate: 5e9}, {To: "numa1/cache8", Rate: 5e9}}
+	if p := describe(); p.Topology != hash || !slices.Equal(p.Rates, want) {
+		t.Errorf("%+v", p)
+	}
+	testkit.Setenv(t, "HCCL_TOPO_SCOPE", "none")
+	if p := describe(); p.Rates != nil {
+		t.Errorf("%+v", p)
+	}
+	testkit.Setenv(t, "HCCL_TOPO_SCOPE", "all")
+	m.Topology = "another"
+	if _, err := (store.Where{File: file}).Write(m); err != nil {
+		t.Fatal(err)
+	}
+	said := logged(t, "WARN")
+	if p := describe(); p.Rates != nil || !strings.Contains(said(), file+" is not used: the kept measures are of topology \"another\"") {
+		t.Errorf("%+v, said %s", p, said())
+	}
+}
+
+// Measures that the ranks have told decide the order; with HCCL_TOPO_SCOPE=none nothing does, and hosts do not count.
+func TestArrangeByMeasures(t *testing.T) {
+	var peers []wire.Peer
+	for numa := range int32(4) {
+		p := wire.Peer{BootID: "x", NUMA: numa}
+		for to := range int32(4) {
+			rate := 1e9
+			if d := (to - numa + 4) % 4; d == 2 { // opposite ones are near
+				rate = 9e9
+			}
+			p.Rates = append(p.Rates, wire.Rate{To: cost.Rank{NUMA: int(to)}.Place(), Rate: rate})
+		}
+		peers = append(peers, p)
+	}
+	var a agreement
+	if err := a.arrange(peers); err != nil || !slices.Equal(a.found.Orders[0], []int{0, 2, 1, 3}) || a.order == nil {
+		t.Errorf("%v, %+v", err, a.found)
+	}
+	peers[3].BootID = "y"
+	a = agreement{scope: cost.Nothing}
+	if err := a.arrange(peers); err != nil || a.order != nil || a.setting.Hosts != 1 || !strings.Contains(a.around(), "by nothing") {
+		t.Errorf("%v, %+v", err, a)
+	}
+}
+
+// Hosts whose topologies differ are named, each once.
+func TestHostsThatDiffer(t *testing.T) {
+	said := logged(t, "INFO")
+	params.Load()
+	peers := []wire.Peer{{BootID: "x", Host: "one", Topology: "aa"}, {BootID: "x", Host: "one", Topology: "aa"},
+		{BootID: "y", Host: "two", Topology: "aa"}}
+	tellHosts(log.Rank(0), peers)
+	if strings.Contains(said(), "differ") {
+		t.Error("equal hosts differ")
+	}
+	tellHosts(log.Rank(0), append(peers, wire.Peer{BootID: "z", Host: "three", Topology: "bb"}, wire.Peer{BootID: "w"}))
+	if want := "topologies differ: aa on one (rank 0), two (rank 2), bb on three (rank 3);"; !strings.Contains(said(), want) {
+		t.Errorf("%q is not said in\n%s", want, said())
+	}
+}
