@@ -59,7 +59,14 @@ func (c *Comm) passOn() {
 
 // work advances until nothing has moved for a while (true), or there is reason to look up.
 func (b *batch) work(c *Comm) (idle bool) {
-	for k := 0; k < crowdedSpins+yields; k++ {
+	patience, yielding := asideSpins, yields
+	if c.crowded {
+		patience = crowdedSpins
+	}
+	if processorsTaken() {
+		yielding = 0
+	}
+	for k := 0; k < patience+yielding; k++ {
 		moved, _ := c.advance()
 		switch {
 		case c.turn.err != nil || c.idle():
@@ -70,7 +77,7 @@ func (b *batch) work(c *Comm) (idle bool) {
 		case moved:
 			k = 0
 			b.since = time.Time{}
-		case k >= crowdedSpins && !giveWayAside():
+		case k >= patience && !giveWayAside():
 			return true
 		}
 	}
