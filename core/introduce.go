@@ -37,6 +37,9 @@ func (c *Comm) takeLeave() {
 	if log.On(log.LevelInfo, log.Init) {
 		c.log.Info(log.Init, "communicator %s: rank %d leaves; %s", c.label(), c.rank, c.holds())
 	}
+	if c.net != nil && log.On(log.LevelInfo, log.Net) {
+		c.tellRails()
+	}
 }
 
 // holds says what memory the communicator has.

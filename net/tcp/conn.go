@@ -19,11 +19,13 @@ type conn struct {
 	fd      int
 	rail    uint8
 	state   atomic.Int32
-	blocked atomic.Bool // the socket was full; an event says when it is not
-	said    atomic.Bool // the goodbye is in the socket
-	left    bool        // the peer's goodbye came by this rail; guarded by the rx baton
-	closed  bool        // fd is no longer ours; guarded by Fabric.mu
-	pulse   pulse       // guarded by Fabric.tending
+	blocked atomic.Bool   // the socket was full; an event says when it is not
+	sent    atomic.Uint64 // bytes
+	rate    atomic.Uint64 // bytes per second
+	said    atomic.Bool   // the goodbye is in the socket
+	left    bool          // the peer's goodbye came by this rail; guarded by the rx baton
+	closed  bool          // fd is no longer ours; guarded by Fabric.mu
+	pulse   pulse         // guarded by Fabric.tending
 	send    sender
 	recv    receiver
 }

@@ -44,6 +44,7 @@ func (c *conn) sendSome() (moved bool) {
 		switch e {
 		case 0:
 			s.sent(n)
+			c.sent.Store(c.sent.Load() + uint64(n))
 			moved = true
 		case unix.EINTR:
 		case unix.EAGAIN:

@@ -13,12 +13,20 @@ const (
 	deadAfter    = 3 * time.Second
 )
 
-// lowWater is how many bytes a socket among several may hold that are not on the wire: what it holds no other rail can take.
-const lowWater = 128 << 10
+// How many bytes a socket among several may hold that are not on the wire: what it holds no other rail can take, and what it has not got
+// it cannot send before this process has its turn. So it is what the rail sends in waterTime.
+const (
+	lowWater  = 128 << 10 // while nothing is known of its rate, and at least
+	highWater = 4 << 20
+	waterTime = 20 * time.Millisecond
+	rateTime  = 10 * time.Millisecond // of sending, for a rate that means something
+)
 
 // pulse is what the tender saw of a rail.
 type pulse struct {
 	acked uint64    // bytes that the peer's host had taken
+	busy  uint64    // microseconds in which it had something to send
+	water int       // what the socket may hold
 	since time.Time // when that changed last, or nothing was under way
 	moves bool      // no retransmission since then was in vain
 }
@@ -102,8 +110,45 @@ func (f *Fabric) feel(c *conn, now time.Time) {
 		q.moves = info.Retransmits == 0 && info.Backoff == 0
 	}
 	if err == nil {
+		c.measure(info)
 		q.acked = info.Bytes_acked
 	}
+}
+
+// measure sets how much the socket may hold by what it sent while it had something to send.
+func (c *conn) measure(info *unix.TCPInfo) {
+	q := &c.pulse
+	busy := time.Duration(info.Busy_time-q.busy) * time.Microsecond
+	if busy < rateTime {
+		return
+	}
+	q.busy = info.Busy_time
+	rate := float64(info.Bytes_acked-q.acked) / busy.Seconds()
+	c.rate.Store(uint64(rate))
+	water := max(lowWater, min(int(rate*waterTime.Seconds()), highWater))
+	if water > q.water*5/4 || water < q.water*3/4 {
+		q.water = water
+		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, water)
+	}
+}
+
+// RailState is what a rail to another rank has done so far.
+type RailState struct {
+	Rail  int
+	Sent  uint64 // bytes that its socket took
+	Rate  uint64 // bytes per second while it had something to send, as last measured; 0: not known
+	Alive bool
+}
+
+// Rails are the rails to a rank that are there, or were: of one that was laid anew, since then.
+func (f *Fabric) Rails(rank int) (list []RailState) {
+	p := f.peers[rank]
+	for k := range p.rails {
+		if c := p.rails[k].Load(); c != nil {
+			list = append(list, RailState{k, c.sent.Load(), c.rate.Load(), c.state.Load() != railDead || p.lost() != nil})
+		}
+	}
+	return list
 }
 
 // waiting reports whether bytes wait for the path: they are on the wire, or could be, since the peer has room. Without a route all of
