@@ -29,7 +29,8 @@ LINK      := -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,--no-undefined
 GODEBUGS  := asyncpreemptoff=1,gcshrinkstackoff=1
 # The linker runs elsewhere and needs the whole path; the inner quotes are for checkouts in a folder with blanks in its name.
 CORE_LINK := $(LINK) \"-Wl,--version-script=$(HERE)/capi/core.map\" -Wl,-soname,libhccl_core.so
-CORE_LD   := -X=runtime.godebugDefault=$(GODEBUGS) -extldflags '$(CORE_LINK)'
+BY_LINK   := '-extld=\"$(HERE)/capi/link\"'
+CORE_LD   := -X=runtime.godebugDefault=$(GODEBUGS) $(BY_LINK) -extldflags '$(CORE_LINK)'
 
 # go-nvml has the whole of NVML, with what is deprecated; the rest is what Go does by itself.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
@@ -40,7 +41,7 @@ SHIM_OBJ  := $(SHIM_SRC:capi/shim/%.c=$(OBJ)/%.o)
 .DEFAULT_GOAL := all
 # Asked for a shared library, go build makes all of its C anew each time (10 s), so what it is made of is listed here: folders too,
 # which are younger than the library when something was taken away.
-CORE_SRC  := go.mod go.sum $(shell find capi core/. device graph internal net proto shm -type d -o -name '*.go' ! -name '*_test.go' \
+CORE_SRC  := go.mod go.sum capi/link $(shell find capi core/. device graph internal net proto shm -type d -o -name '*.go' ! -name '*_test.go' \
   -o -name '*.[chS]' -o -name '*.map')
 
 .PHONY: all shim core tool deps run test examples check ci bench race asan soak clean install help always
@@ -72,13 +73,14 @@ core: $(LIB)/libhccl_core.so ## build the Go core
 
 $(LIB)/libhccl_core.so: $(CORE_SRC) Makefile $(OBJ)/tools
 	@mkdir -p $(LIB)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags "$(CORE_LD)" \
+	CGO_ENABLED=1 CC="$(CC)" LINK_CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags "$(CORE_LD)" \
 	  -o $@ ./capi
 	@rm -f $(LIB)/libhccl_core.h
 
 tool: ## build the tool, build/bin/hccl; go build itself knows what is up to date
 	@mkdir -p $(BIN)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildvcs=false -o $(BIN)/hccl ./cmd/hccl
+	CGO_ENABLED=1 CC="$(CC)" LINK_CC="$(CC)" $(GO) build -trimpath -buildvcs=false -ldflags "-linkmode=external $(BY_LINK)" \
+	  -o $(BIN)/hccl ./cmd/hccl
 
 # ---- Running and testing ----
 
