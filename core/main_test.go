@@ -16,11 +16,14 @@ import (
 // ids is the process that makes this binary's unique ids.
 var ids *testkit.Maker
 
+// program is the maker's.
+var program string
+
 // A test that needs ranks in other processes starts this binary again with a role in the environment. The two talk by lines: see
 // processes_test.go.
 const roleVariable = "HCCL_CORE_TEST_ROLE"
 
-var roles = map[string]func(in *bufio.Scanner, args []string) error{"rank": rankRole}
+var roles = map[string]func(in *bufio.Scanner, args []string) error{"rank": rankRole, "host": hostRole}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -43,7 +46,7 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "root")
+	program = filepath.Join(dir, "root")
 	if err := testkit.Build("..", program, "boot/testdata/root/root.c", nil, testkit.RootFiles...); err != nil {
 		panic(err)
 	}

@@ -26,8 +26,14 @@ type child struct {
 
 func start(t testing.TB, role string, args ...any) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(os.Args[0])}
-	c.cmd.Env = append(os.Environ(), roleVariable+"="+role+" "+strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
+	return startBy(t, exec.Command(os.Args[0]), role, args...)
+}
+
+// startBy is start for a command that runs this binary.
+func startBy(t testing.TB, cmd *exec.Cmd, role string, args ...any) *child {
+	t.Helper()
+	c := &child{t: t, cmd: cmd}
+	c.cmd.Env = append(append(os.Environ(), cmd.Env...), roleVariable+"="+role+" "+strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 	c.cmd.Stderr = os.Stderr
 	c.in, _ = c.cmd.StdinPipe()
 	out, _ := c.cmd.StdoutPipe()

@@ -60,6 +60,11 @@ func NewMaker(t testing.TB, program string, env ...string) *Maker {
 func StartMaker(program string, env ...string) (*Maker, error) {
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), env...)
+	return StartMakerBy(cmd)
+}
+
+// StartMakerBy is StartMaker for a program that another one starts, as on a host of a netns.Lab.
+func StartMakerBy(cmd *exec.Cmd) (*Maker, error) {
 	cmd.Stderr = os.Stderr
 	inR, inW, err := os.Pipe()
 	if err != nil {
