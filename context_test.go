@@ -121,14 +121,14 @@ func TestContextThatDoesNotEnd(t *testing.T) {
 // Abort and Close end what waits on another goroutine.
 func TestAbortFromOutside(t *testing.T) {
 	over(t, func(t *testing.T) {
-		for _, end := range []func(*hccl.Comm) error{(*hccl.Comm).Abort, (*hccl.Comm).Close} {
+		for how, end := range map[string]func(*hccl.Comm) error{"abort": (*hccl.Comm).Abort, "destroy": (*hccl.Comm).Close} {
 			comms := world(t, 2)
 			var wg sync.WaitGroup
 			var err error
 			wg.Go(func() { err = waits["small"](background, comms[0]) })
 			time.AfterFunc(shortly/10, func() { end(comms[0]) })
 			testkit.Within(t, patience, "the aborted call", wg.Wait)
-			wantError(t, err, hccl.ErrUsage, "abort")
+			wantError(t, err, hccl.ErrUsage, how)
 		}
 	})
 }
