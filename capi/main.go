@@ -24,6 +24,7 @@ import (
 	"hccl.dev/hccl/core"
 	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/device/host"
+	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/shm"
@@ -44,7 +45,7 @@ func hccl_core_start() {
 	makeRoom(1)
 	debug.SetGCPercent(gcPercent)
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
-	core.OwnThreads = true
+	core.OwnThreads, core.FindGPUs = true, gpus.Find
 	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
 	openPoller()

@@ -1,18 +1,15 @@
 package core
 
 import (
-	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
 
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/graph/affinity"
 	"hccl.dev/hccl/graph/detect"
-	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/cpuset"
 	"hccl.dev/hccl/internal/log"
@@ -91,21 +88,9 @@ func (c *Comm) place() {
 
 const onHost = -1 // the GPU of a rank on host memory
 
-// seen are the machines that were looked at in this process. A machine does not change, and NVML may take a second to start.
-var seen struct {
-	mu sync.Mutex
-	by map[sight]*detect.Found // guarded by mu
-}
-
-// sight is what a machine was made of: a file or none, and NVML or not.
-type sight struct {
-	file string
-	gpus bool
-}
-
 // machine is the one that the settings want, without GPUs unless it is to be written. What is said of it is said once.
 func (c *Comm) machine(dump bool) *topo.Machine {
-	f := look(sight{c.settings.TopoFile, dump})
+	f := machineBy(sight{c.settings.TopoFile, dump})
 	for _, fault := range f.Report.Faults {
 		text := fault.String()
 		log.WarnOnce("topology: "+text, "topology: %s", text)
@@ -124,25 +109,6 @@ func (c *Comm) machine(dump bool) *topo.Machine {
 		c.log.Info(log.Graph, "topology: rank %d has written %s", c.rank, c.settings.TopoDumpFile)
 	}
 	return f.Machine
-}
-
-func look(s sight) *detect.Found {
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	if f := seen.by[s]; f != nil {
-		return f
-	}
-	how := detect.Settings{File: s.file}
-	if !s.gpus {
-		how.NVML = func() (nvml.Interface, error) {
-			return nil, fmt.Errorf("%w is asked: ranks on host memory need none", gpus.ErrAbsent)
-		}
-	}
-	if seen.by == nil {
-		seen.by = map[sight]*detect.Found{}
-	}
-	seen.by[s] = detect.Load(how)
-	return seen.by[s]
 }
 
 // severalNodes reports whether the machine has more than one NUMA node.

@@ -10,12 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
-
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/cost/store"
 	"hccl.dev/hccl/graph/detect"
-	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/log"
@@ -26,27 +23,40 @@ import (
 // What a rank tells the others of its host when they meet: rings that a file asks for, measured costs, and a hash of the topology. The
 // machine is looked at only where there may be measures or somebody listens at INFO, and once in the life of a process.
 
-// machines are those that were found, by the topology file that was to be gone by.
+// machines are those that were found. A machine does not change, and a driver may take a second to start.
 var machines struct {
 	mu    sync.Mutex
-	found map[string]*detect.Found // guarded by mu
+	found map[sight]*detect.Found // guarded by mu
 }
 
-// hostMachine is the machine as the settings want it, without NVIDIA's driver being asked: ranks on host memory need no GPU.
-func hostMachine(file string) *detect.Found {
+// sight is what a machine was made of: the file to go by, "" for none, and whether a driver was asked for GPUs.
+type sight struct {
+	file string
+	gpus bool
+}
+
+// FindGPUs asks the driver for GPUs, which ranks on host memory do not need: only when the machine is written. Nil where the core is
+// not linked with a driver's interface, as in Go programs. Set it before the first call.
+var FindGPUs detect.Finder
+
+// hostMachine is the machine as the settings want it, without GPUs: ranks on host memory need none.
+func hostMachine(file string) *detect.Found { return machineBy(sight{file: file}) }
+
+func machineBy(s sight) *detect.Found {
 	machines.mu.Lock()
 	defer machines.mu.Unlock()
-	if f := machines.found[file]; f != nil {
+	if f := machines.found[s]; f != nil {
 		return f
 	}
-	f := detect.Load(detect.Settings{File: file, NVML: func() (nvml.Interface, error) {
-		return nil, fmt.Errorf("%w is asked: ranks on host memory need none", gpus.ErrAbsent)
-	}})
-	if machines.found == nil {
-		machines.found = map[string]*detect.Found{}
+	how := detect.Settings{File: s.file}
+	if s.gpus {
+		how.GPUs = FindGPUs
 	}
-	machines.found[file] = f
-	return f
+	if machines.found == nil {
+		machines.found = map[sight]*detect.Found{}
+	}
+	machines.found[s] = detect.Load(how)
+	return machines.found[s]
 }
 
 // costs is where measures are kept.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	machine "hccl.dev/hccl/graph/detect"
+	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/params"
@@ -17,7 +18,7 @@ import (
 // here is the running machine, as the settings want it.
 func here() *machine.Found {
 	v := params.Look()
-	return machine.Load(machine.Settings{File: v.TopoFile, Dump: v.TopoDumpFile})
+	return machine.Load(machine.Settings{File: v.TopoFile, Dump: v.TopoDumpFile, GPUs: gpus.Find})
 }
 
 // showHere shows the running machine: what it was made of in front, and what is odd about it behind.

@@ -22,9 +22,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
-
-	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/graph/topo"
@@ -35,10 +32,13 @@ type Settings struct {
 	File string // a topology in NCCL's form to go by: NCCL_TOPO_FILE
 	Dump string // the file to write the machine to: NCCL_TOPO_DUMP_FILE
 
-	// For tests; nil: those of this machine.
-	Root fs.FS
-	NVML func() (nvml.Interface, error)
+	GPUs Finder // asks a driver for GPUs: gpus.Find; nil: they are places on the bus
+	Root fs.FS  // of a recorded machine; nil: of this one
 }
+
+// Finder adds what a driver says of GPUs to a machine. direct: network cards can reach their memory. It returns the name of what it
+// has asked; or "", and why there is nothing to ask. It is handed in, so that not every program is linked with a driver's interface.
+type Finder func(m *topo.Machine, direct bool, r *topo.Report) (asked, why string)
 
 // Found is a machine.
 type Found struct {
@@ -55,9 +55,6 @@ func Load(s Settings) *Found {
 	if s.Root == nil {
 		s.Root = os.DirFS("/")
 	}
-	if s.NVML == nil {
-		s.NVML = gpus.Open
-	}
 	f := s.running()
 	if file, name := s.file(); name != "" {
 		f.goBy(file, name)
@@ -73,21 +70,17 @@ func Load(s Settings) *Found {
 	return f
 }
 
-// running is what /sys, /proc and NVML say.
+// running is what /sys, /proc and a driver say.
 func (s *Settings) running() *Found {
 	m, report := sysfs.Read(s.Root, runtime.GOARCH)
-	f := &Found{Machine: m, Report: report}
-	lib, err := s.NVML()
-	switch {
-	case errors.Is(err, gpus.ErrAbsent):
-		f.From = fmt.Sprintf("/sys and /proc (%v)", err)
-	case err != nil:
-		f.From = "/sys and /proc"
-		report.Note(0, fmt.Sprintf("NVIDIA's GPUs are known by their places alone: %v", err), "nvidia-smi says what is wrong with the driver")
-	default:
-		f.From = "/sys, /proc and NVML"
-		gpus.Add(m, lib, sysfs.PeerMemory(s.Root), report)
-		_ = lib.Shutdown()
+	f := &Found{Machine: m, Report: report, From: "/sys and /proc"}
+	if s.GPUs == nil {
+		return f
+	}
+	if asked, why := s.GPUs(m, sysfs.PeerMemory(s.Root), report); asked != "" {
+		f.From = "/sys, /proc and " + asked
+	} else {
+		f.From += " (" + why + ")"
 	}
 	return f
 }

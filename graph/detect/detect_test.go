@@ -8,19 +8,15 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/google/go-cmp/cmp"
 
 	"hccl.dev/hccl/graph/detect"
-	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/testkit/recorded"
 )
 
-func none() (nvml.Interface, error) { return nil, fmt.Errorf("%w: not in this test", gpus.ErrAbsent) }
-
 func on(t *testing.T, machine string) detect.Settings {
-	return detect.Settings{Root: recorded.Load(t, "../sysfs/testdata/"+machine+".txt"), NVML: none}
+	return detect.Settings{Root: recorded.Load(t, "../sysfs/testdata/"+machine+".txt")}
 }
 
 func write(t *testing.T, text string) string {
@@ -136,7 +132,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 
 // Some clouds leave the topology of a virtual machine's host at a place that NCCL knows.
 func TestVirtualTopology(t *testing.T) {
-	s := detect.Settings{NVML: none, Root: fstest.MapFS{
+	s := detect.Settings{Root: fstest.MapFS{
 		"var/run/nvidia-topologyd/virtualTopology.xml": {Data: []byte(head + `</cpu><cpu numaid="1" arch="x86_64" vendor="GenuineIntel"
  familyid="6" modelid="207" affinity="c"/></system>`)},
 		"proc/cpuinfo": {Data: []byte("vendor_id\t: GenuineIntel\n")},
@@ -146,15 +142,28 @@ func TestVirtualTopology(t *testing.T) {
 	}
 }
 
-// A machine without NVIDIA's driver is usual: no note, a word at the source. A driver that fails is a note.
+// A driver is asked where one is handed in. What it finds is in the machine, and why it finds nothing stands at the source.
 func TestDriver(t *testing.T) {
-	s := on(t, "vm-one-card")
-	f := detect.Load(s)
-	if strings.Contains(fmt.Sprint(f.Report.Notes), "NV") || !strings.Contains(f.From, "no NVIDIA driver") {
-		t.Errorf("from %s, %v", f.From, f.Report.Notes)
+	s := on(t, "h100-8gpu")
+	if f := detect.Load(s); f.From != "/sys and /proc" {
+		t.Errorf("from %s", f.From)
 	}
-	s.NVML = func() (nvml.Interface, error) { return nil, fmt.Errorf("NVML does not start: driver not loaded") }
-	if f = detect.Load(s); !strings.Contains(fmt.Sprint(f.Report.Notes), "driver not loaded") {
-		t.Errorf("from %s, %v", f.From, f.Report.Notes)
+	s.GPUs = func(*topo.Machine, bool, *topo.Report) (asked, why string) { return "", "no driver" }
+	if f := detect.Load(s); f.From != "/sys and /proc (no driver)" {
+		t.Errorf("from %s", f.From)
+	}
+	s.GPUs = func(m *topo.Machine, direct bool, r *topo.Report) (asked, why string) {
+		m.Walk(func(_ *topo.CPU, d *topo.Device) {
+			if d.Class == topo.ClassGPU {
+				d.GPUs = []*topo.GPU{{Rank: len(d.GPUs), SM: 90, GDR: direct}}
+			}
+		})
+		return "DRV", ""
+	}
+	f := detect.Load(s)
+	found, direct := 0, true
+	f.Machine.GPUs(func(_ *topo.Device, g *topo.GPU) { found, direct = found+1, direct && g.GDR })
+	if f.From != "/sys, /proc and DRV" || found != 8 || !direct {
+		t.Errorf("from %s: %d GPUs, direct %v", f.From, found, direct)
 	}
 }

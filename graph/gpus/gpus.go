@@ -11,6 +11,7 @@
 package gpus
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,20 @@ import (
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/cpuset"
 )
+
+// Find asks the NVML of this machine for GPUs; it is a detect.Finder.
+func Find(m *topo.Machine, direct bool, r *topo.Report) (asked, why string) {
+	lib, err := Open()
+	if err != nil {
+		if !errors.Is(err, ErrAbsent) {
+			r.Note(0, fmt.Sprintf("NVIDIA's GPUs are known by their places alone: %v", err), wrong)
+		}
+		return "", err.Error()
+	}
+	Add(m, lib, direct, r)
+	_ = lib.Shutdown() // it would say again what the questions have said
+	return "NVML", ""
+}
 
 // Add puts the GPUs that lib knows into the machine, each at its place on the bus. direct says whether network cards can reach their
 // memory. Each GPU counts as used, as the rank of its number: who knows better corrects it.

@@ -12,7 +12,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"capi", []string{"core", "device", "shm", "net", "internal"}}, // below core only the hooks that it sets as the core is loaded
+	{"capi", []string{"core", "device", "graph", "shm", "net", "internal"}}, // below core only the hooks that it sets as the core is loaded
 	{"core", []string{"proto", "graph", "net", "shm", "device", "internal"}},
 	{"proto", []string{"graph", "device", "internal"}},
 	{"graph", []string{"internal"}},
