@@ -131,19 +131,10 @@ func portNode(m *topo.Machine, name string) (node *topo.CPU) {
 			return
 		}
 		for _, p := range d.NIC.Ports {
-			if node == nil && (p.Name == name || interfaceOf(p) == name) {
+			if node == nil && (p.Name == name || sysfs.InterfaceOf(p) == name) {
 				node = c
 			}
 		}
 	})
 	return node
-}
-
-func interfaceOf(p *topo.Port) string {
-	for _, a := range p.Extra {
-		if a.Name == sysfs.Interface {
-			return a.Value
-		}
-	}
-	return ""
 }

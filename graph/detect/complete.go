@@ -102,10 +102,8 @@ func names(p *topo.Port) (all []string) {
 	if p.Name != "" {
 		all = append(all, p.Name)
 	}
-	for _, a := range p.Extra {
-		if a.Name == sysfs.Interface {
-			all = append(all, a.Value)
-		}
+	if name := sysfs.InterfaceOf(p); name != "" {
+		all = append(all, name)
 	}
 	return all
 }

@@ -70,18 +70,36 @@ const (
 )
 
 // rdmaOf reports whether an interface is the other face of an RDMA port: the port names it, or both are on one function of the bus.
+// Over InfiniBand ports do not name theirs.
 func (r *reader) rdmaOf(card, name string) bool {
 	for _, d := range r.rdma {
 		for _, p := range d.ports {
-			for _, a := range p.Extra {
-				if a.Name == Interface && a.Value == name {
-					return true
-				}
+			if InterfaceOf(p) == name {
+				return true
 			}
 		}
-		if d.card == card {
-			return true
+	}
+	for _, d := range r.rdma {
+		if d.card != card {
+			continue
 		}
+		for _, p := range d.ports {
+			if InterfaceOf(p) == "" {
+				p.Extra = append(p.Extra, topo.Attr{Name: Interface, Value: name})
+				break
+			}
+		}
+		return true
 	}
 	return false
+}
+
+// InterfaceOf is the network interface of an RDMA port, "" if it has none.
+func InterfaceOf(p *topo.Port) string {
+	for _, a := range p.Extra {
+		if a.Name == Interface {
+			return a.Value
+		}
+	}
+	return ""
 }
