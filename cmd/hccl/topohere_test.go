@@ -33,6 +33,25 @@ func TestTopoOfThisMachine(t *testing.T) {
 	}
 }
 
+// A machine with RDMA devices lists other cards as well, and says that they are not counted.
+func TestTopoShowsPortsThatAreNotUsed(t *testing.T) {
+	golden, err := os.ReadFile("../../graph/sysfs/testdata/h100-8gpu.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "host.xml")
+	if err := os.WriteFile(file, golden[strings.Index(string(golden), "<system"):], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _, _ := hccl(t, "topo", file)
+	for _, says := range []string{"2 NUMA nodes, 0 GPUs, 8 network ports", "port 8 ens6f0np0  12.5 GB/s, not used for messages",
+		"NVSwitch 0000:06:00.0"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("no %q in %s", says, out)
+		}
+	}
+}
+
 func TestTopoRecord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "machine.txt")
 	plain, _, _ := hccl(t, "topo", "record")

@@ -139,6 +139,9 @@ func ports(n *topo.NIC) (all []branch) {
 		if p.Coll {
 			text += ", reduces in the network"
 		}
+		if p.Off {
+			text += ", not used for messages"
+		}
 		all = append(all, branch{text, nil})
 	}
 	return all
