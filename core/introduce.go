@@ -18,15 +18,15 @@ import (
 
 // introduce says that the communicator is made, how and since when.
 func (c *Comm) introduce(how string, start time.Time) {
+	if c.n > 1 && c.rank == 0 && log.On(log.LevelInfo, log.Graph) {
+		c.log.Info(log.Graph, "communicator %s: its ranks are on %s", c.label(), c.agreed.around())
+		tellHosts(c.log, c.peers)
+	}
 	if !log.On(log.LevelInfo, log.Init) {
 		return
 	}
 	c.log.Info(log.Init, "communicator %s: rank %d of %d %s in %.1f ms; %s", c.label(), c.rank, c.n, how,
 		float64(time.Since(start).Microseconds())/1e3, c.holds())
-	if c.n > 1 && c.rank == 0 {
-		c.log.Info(log.Graph, "communicator %s: its ranks are on %s", c.label(), c.agreed.around())
-		tellHosts(c.log, c.peers)
-	}
 	for _, text := range c.paths() {
 		c.log.Info(log.Init, "communicator %s: rank %d uses %s", c.label(), c.rank, text)
 	}

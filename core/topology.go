@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -59,21 +58,12 @@ func machineBy(s sight) *detect.Found {
 	return machines.found[s]
 }
 
-// costs is where measures are kept.
-func costs(v *params.Values) store.Where {
-	w := store.Where{File: v.CostFile}
-	if folder := params.CacheFolder(); folder != "" && w.File == "" {
-		w.Folder = filepath.Join(folder, "hccl", "costs")
-	}
-	return w
-}
-
 // describeTopology fills in what a rank tells of its host. Its place stands in p already.
 func (c *Comm) describeTopology(p *wire.Peer) {
 	v := c.settings
 	p.Host, _ = os.Hostname()
 	p.Rings = ringsAsked(v.GraphFile)
-	where := costs(v)
+	where := store.Kept(v.CostFile, params.CacheFolder())
 	measured := v.TopoScope != "none" && where.Any()
 	if measured || log.On(log.LevelInfo, log.Graph) {
 		p.Topology = cost.Hash(topo.Build(hostMachine(v.TopoFile).Machine))

@@ -68,6 +68,8 @@ static int once(const struct tool_call* c) {
   case OP_GATHER: return nccl.ncclGather(c->send, c->recv, c->count, type, c->root, c->comm, NULL);
   case OP_SCATTER: return nccl.ncclScatter(c->send, c->recv, c->count, type, c->root, c->comm, NULL);
   case OP_SEND_RECV: return exchange(c);
+  case OP_SEND: return nccl.ncclSend(c->send, c->count, type, c->peer_to, c->comm, NULL);
+  case OP_RECV: return nccl.ncclRecv(c->recv, c->count, type, c->peer_from, c->comm, NULL);
   case OP_ALL_GATHER_V: return nccl.hcclAllGatherV(c->send, c->recv, c->counts, NULL, type, c->comm, NULL);
   case OP_REDUCE_SCATTER_V: return nccl.hcclReduceScatterV(c->send, c->recv, c->counts, NULL, type, red, c->comm, NULL);
   case OP_ALL_TO_ALL_V:

@@ -30,6 +30,8 @@ const (
 	callAllGatherV     callID = C.OP_ALL_GATHER_V
 	callReduceScatterV callID = C.OP_REDUCE_SCATTER_V
 	callAllToAllV      callID = C.OP_ALL_TO_ALL_V
+	callSend           callID = C.OP_SEND
+	callRecv           callID = C.OP_RECV
 )
 
 const idSize = C.NCCL_UNIQUE_ID_BYTES

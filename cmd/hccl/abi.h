@@ -19,6 +19,8 @@ enum tool_op {
   OP_ALL_GATHER_V,
   OP_REDUCE_SCATTER_V,
   OP_ALL_TO_ALL_V,
+  OP_SEND, // to peer_to, alone
+  OP_RECV, // from peer_from, alone
 };
 
 // One rank's part in an operation. count is what the operation's own function takes; the V forms take counts (and from_counts, of

@@ -10,6 +10,7 @@ type job struct {
 	title       string    // the operation's name, or the file of a mix
 	subjects    []subject // of a sweep, one after the other
 	mix         []entry   // in place of subjects
+	probe       *probe    // in place of both
 	lib         string
 	least, most int // bytes of the larger of a rank's buffers
 	step        int

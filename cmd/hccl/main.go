@@ -55,7 +55,7 @@ func command() *cobra.Command {
 	}
 	lib := root.PersistentFlags().String("lib", "", "`FILE` of the library to load (default: ../lib/libnccl.so.2 beside this tool)")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(perfCommand(lib), runCommand(), paramsCommand(), versionCommand(lib), topoCommand(), manCommand())
+	root.AddCommand(perfCommand(lib), runCommand(), paramsCommand(), versionCommand(lib), topoCommand(lib), manCommand())
 	refuseShells(root)
 	return root
 }

@@ -26,6 +26,9 @@ type pair struct{ send, recv, lists []byte }
 
 // sweep makes the communicators, measures every subject at every size and tells the results at rank 0.
 func (r *runner) sweep() error {
+	if r.probe != nil {
+		return r.probePairs()
+	}
 	if err := r.join(); err != nil {
 		return err
 	}

@@ -27,7 +27,9 @@ type found struct {
 	pid      int32
 	local    int32
 	host     [64]byte
-	_        [24]byte // two lines of its own
+	numa     int32 // where the rank runs, as in package sysfs
+	cache    int32
+	_        [16]byte // two lines of its own
 }
 
 func (f *found) hostName() string { return string(bytes.TrimRight(f.host[:], "\x00")) }

@@ -127,6 +127,10 @@ func (a *asked) start(f *pflag.FlagSet, lib string) error {
 	if err := a.settle(f, w, trouble); err != nil {
 		return err
 	}
+	return a.begin()
+}
+
+func (a *asked) begin() error {
 	switch j := &a.job; {
 	case a.as >= 0:
 		return runProcess(j, a.as)

@@ -14,8 +14,8 @@ import (
 	"hccl.dev/hccl/graph/topo"
 )
 
-// topoCommand looks at machines as data: it needs no library and no GPU.
-func topoCommand() *cobra.Command {
+// topoCommand looks at machines as data: but for its probe it needs no library, and no GPU.
+func topoCommand(lib *string) *cobra.Command {
 	var file, svg string
 	var hosts int
 	cmd := &cobra.Command{
@@ -25,7 +25,7 @@ func topoCommand() *cobra.Command {
 			"machine, as the kernel and NVIDIA's driver show it; NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE count then as for the library.",
 	}
 	cmd.AddCommand(topoCheckCommand(), topoExplainCommand(), topoMatrixCommand(), topoXMLCommand(), topoGraphCommand())
-	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand(), topoRecordCommand())
+	cmd.AddCommand(topoSearchCommand(), topoBoundCommand(), topoFabricCommand(), topoRecordCommand(), topoProbeCommand(lib))
 	cmd.Flags().StringVar(&file, "file", "", "the topology `FILE`")
 	cmd.Flags().StringVar(&svg, "svg", "", "draw the machine and the rings found for it into a `FILE` instead")
 	cmd.Flags().IntVarP(&hosts, "hosts", "n", 1, "`NUMBER` of such machines that the rings of --svg join")

@@ -79,6 +79,7 @@ type Rank struct {
 type Cell struct {
 	Cost      float64 // 0 from a rank to itself
 	Bandwidth float64 // GB/s; 0: not known
+	Latency   float64 // us, of a short message; 0: not measured
 	Source    Source
 	Type      string // of the path, where there is one
 }
@@ -132,7 +133,7 @@ func OfHosts(t *path.Table, hosts int, scope Scope) *Matrix {
 		for b := range ranks {
 			same := ranks[a].Host == ranks[b].Host
 			if p, ok := way(t, gpus[a%len(gpus)], gpus[b%len(gpus)], same); a != b && ok && (same || scope == All) {
-				m.Cells[a][b] = Cell{Unit / p.Bandwidth, p.Bandwidth, Rate, p.Type.String()}
+				m.Cells[a][b] = Cell{Cost: Unit / p.Bandwidth, Bandwidth: p.Bandwidth, Source: Rate, Type: p.Type.String()}
 			}
 		}
 	}
@@ -160,13 +161,13 @@ func numaOf(t *path.Table, gpu int) int {
 	return -1
 }
 
-// SetMeasure takes what a probe found: bytes a second from one rank to another. What is no rate is refused.
-func (m *Matrix) SetMeasure(from, to int, rate float64) error {
-	if from == to || from < 0 || to < 0 || from >= len(m.Cells) || to >= len(m.Cells) || !(rate > 0) || rate > 1e15 {
-		return fmt.Errorf("a measured rate of %g bytes a second from rank %d to rank %d of %d makes no sense: it is not used", rate, from, to,
-			len(m.Cells))
+// SetMeasure takes what a probe found from one rank to another. What makes no sense is refused.
+func (m *Matrix) SetMeasure(from, to int, v Measured) error {
+	if from == to || from < 0 || to < 0 || from >= len(m.Cells) || to >= len(m.Cells) || !v.sound() {
+		return fmt.Errorf("a measured rate of %g bytes a second after %g s, from rank %d to rank %d of %d, makes no sense: it is not used",
+			v.Rate, v.Latency, from, to, len(m.Cells))
 	}
 	c := &m.Cells[from][to]
-	c.Cost, c.Bandwidth, c.Source = Unit*1e9/rate, rate/1e9, Measure
+	c.Cost, c.Bandwidth, c.Latency, c.Source = Unit*1e9/v.Rate, v.Rate/1e9, v.Latency*1e6, Measure
 	return nil
 }

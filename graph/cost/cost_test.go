@@ -90,7 +90,7 @@ func TestMeasuresAreUsed(t *testing.T) {
 	m := cost.OfPlaces(places, cost.All)
 	m.Use(found)
 	for b, source := range []cost.Source{cost.Weight, cost.Weight, cost.Measure, cost.Weight, cost.Weight} {
-		if c := m.Cells[1][b]; c.Source != source || source == cost.Measure && (c.Cost != 4 || c.Bandwidth != 12) {
+		if c := m.Cells[1][b]; c.Source != source || source == cost.Measure && (c.Cost != 4 || c.Bandwidth != 12 || c.Latency != 1) {
 			t.Errorf("rank 1 to %d: %+v", b, c)
 		}
 	}
@@ -98,6 +98,10 @@ func TestMeasuresAreUsed(t *testing.T) {
 		t.Error("the way back was not measured")
 	}
 	m.Use(nil)
+	if m.SetMeasure(0, 9, cost.Measured{Rate: 1}) == nil || m.SetMeasure(1, 1, cost.Measured{Rate: 1}) == nil ||
+		m.SetMeasure(0, 4, cost.Measured{Rate: 24e9}) != nil || m.Cells[0][4].Cost != 2 {
+		t.Errorf("%+v", m.Cells[0][4])
+	}
 	if got := found.From("numa0/cache0"); len(got) != 1 || got[0] != "numa1/cache0" {
 		t.Error(got)
 	}

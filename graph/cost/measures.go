@@ -39,6 +39,10 @@ type Measured struct {
 	Latency float64 `json:"seconds"`          // of a short one; 0: not measured
 }
 
+func (v Measured) sound() bool {
+	return v.Rate > 0 && v.Rate <= 1e15 && v.Latency >= 0 && v.Latency <= 1e3
+}
+
 // Measures are what probes found within hosts of one topology.
 type Measures struct {
 	Topology string // its Hash
@@ -59,7 +63,7 @@ const (
 // Set takes a measure. What is no rate is refused.
 func (m *Measures) Set(from, to string, v Measured) error {
 	switch {
-	case !(v.Rate > 0) || v.Rate > 1e15 || !(v.Latency >= 0) || v.Latency > 1e3:
+	case !v.sound():
 		return fmt.Errorf("a measured rate of %g bytes a second after %g s, from %.64s to %.64s, makes no sense: it is not used", v.Rate,
 			v.Latency, from, to)
 	case from == "" || to == "" || len(from) > mostName || len(to) > mostName || len(m.between) >= most:
@@ -148,7 +152,7 @@ func (m *Matrix) Use(found *Measures) {
 				continue
 			}
 			if v, ok := found.Of(m.Ranks[a].Place(), m.Ranks[b].Place()); ok {
-				_ = m.SetMeasure(a, b, v.Rate) // Set has looked at it
+				_ = m.SetMeasure(a, b, v) // Set has looked at it
 			}
 		}
 	}

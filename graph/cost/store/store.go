@@ -24,6 +24,14 @@ type Where struct {
 	Folder string // in here, by topology
 }
 
+// Kept is the file that a setting names, else the place in a user's cache; "" where there is none.
+func Kept(file, cache string) Where {
+	if file != "" || cache == "" {
+		return Where{File: file}
+	}
+	return Where{Folder: filepath.Join(cache, "hccl", "costs")}
+}
+
 // mostBytes is more than the measures of any host take.
 const mostBytes = 16 << 20
 
@@ -60,10 +68,10 @@ func (w Where) Read(topology string) (*cost.Measures, error) {
 	if errors.Is(err, fs.ErrNotExist) && w.File == "" {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err // names the file
+	var found *cost.Measures
+	if err == nil {
+		found, err = cost.Decode(text, topology)
 	}
-	found, err := cost.Decode(text, topology)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not used: %w; hccl topo probe measures anew", name, err)
 	}
@@ -73,21 +81,30 @@ func (w Where) Read(topology string) (*cost.Measures, error) {
 func read(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err
+		return nil, reason(err)
 	}
 	if !info.Mode().IsRegular() { // a pipe would be waited for
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, errors.New("it is no regular file")
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, reason(err)
 	}
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
 	if len(text) > mostBytes {
-		return nil, fmt.Errorf("%s has more than %d bytes: it holds no measures", name, mostBytes)
+		return nil, fmt.Errorf("it has more than %d bytes", mostBytes)
 	}
 	return text, err
+}
+
+// reason is an error of the system without the file's name.
+func reason(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 // Write keeps measures and returns the file's name.
