@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto"
 )
 
@@ -62,6 +63,15 @@ func (c *Comm) settingFor(op *proto.Op) proto.Setting {
 		s.MinChannels = int(min(wideChannels, op.Count*op.Type.Size()/wideBytes))
 	}
 	return s
+}
+
+// sockets are those of the only communicator that a batch waits for, where all that its ranks send comes by them; else nil. The thread
+// then sleeps on them and reads what comes itself, which spares it two others. Who raises a reason to wake is heard at the end of a nap.
+func (b *batch) sockets() *tcp.Fabric {
+	if len(b.comms) != 1 || b.comms[0].near != nil {
+		return nil
+	}
+	return b.comms[0].net
 }
 
 // onHost is how many ranks run on this rank's host, whether they can share memory or not.

@@ -1,11 +1,8 @@
 package core
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -223,33 +220,4 @@ func (k *railKeeper) end() {
 		}
 	}
 	k.inbox.Close()
-}
-
-// tellRails says what each rail to another host has carried.
-func (c *Comm) tellRails() {
-	for r := range c.n {
-		if r == c.rank || !c.remote(r) {
-			continue
-		}
-		var texts []string
-		for _, s := range c.net.Rails(r) {
-			text := fmt.Sprintf("rail %d sent %.1f MB", s.Rail, float64(s.Sent)/1e6)
-			if s.Rate > 0 {
-				text += fmt.Sprintf(", %.1f MB/s of late", float64(s.Rate)/1e6)
-			}
-			if !s.Alive {
-				text += ", and has failed"
-			}
-			texts = append(texts, text)
-		}
-		c.log.Info(log.Net, "communicator %s: to rank %d %s", c.label(), r, strings.Join(texts, "; "))
-	}
-}
-
-// railLost is told when a rail to rank r failed and others go on.
-func (c *Comm) railLost(r, rail int, err error) {
-	if cause := errors.Unwrap(err); cause != nil { // of a peer's end it would say more than is known
-		err = cause
-	}
-	c.log.Warn("communicator %s: rail %d to rank %d failed, others take its place: %v", c.label(), rail, r, err)
 }

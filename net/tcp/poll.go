@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +55,17 @@ func (f *Fabric) Poll() (moved bool) {
 func (f *Fabric) Give() {
 	f.taken.Store(false)
 	f.serve(nil)
+}
+
+// Sleep returns when a socket is ready (true), or after d, a millisecond at least (false). It is for the thread between Take and Give,
+// after a Poll that found nothing.
+func (f *Fabric) Sleep(d time.Duration) bool {
+	set := f.set.Load()
+	if set == nil {
+		return false
+	}
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(set.ep), Events: unix.POLLIN}}, max(1, int(d/time.Millisecond)))
+	return n > 0
 }
 
 // background is what the watcher calls when something is ready.

@@ -59,7 +59,7 @@ func TestTwoVersions(t *testing.T) {
 	replace := map[string]string{}
 	for file, change := range map[string][2]string{
 		"core/boot/wire.go":  {"wireVersion = 1\n", "wireVersion = 2\n"},
-		"proto/wire/wire.go": {"const Version = 1\n", "const Version = 2\n"},
+		"proto/wire/wire.go": {"const Version = 2\n", "const Version = 3\n"},
 	} {
 		replace[filepath.Join(tree, file)] = changed(t, other, filepath.Join(tree, file), change)
 	}
