@@ -3,7 +3,8 @@
 //
 // It is pure: it is given the machine, what the rank uses, and where the process may run now, and returns sets and the reason. Whose
 // threads go there and when is the caller's matter (core). A launcher's pinning is respected: the sets only narrow what it left,
-// unless NCCL_IGNORE_CPU_AFFINITY says otherwise.
+// unless NCCL_IGNORE_CPU_AFFINITY says otherwise. As in NCCL that is about the place of a GPU: ranks on the host stay within their mask,
+// but for processors that are named.
 package affinity
 
 import (
@@ -22,7 +23,7 @@ type Rank struct {
 	Port string     // the port that it sends through, by its name or its interface's; "": none
 	Mask cpuset.Set // where the process may run now
 
-	Ignore bool       // NCCL_IGNORE_CPU_AFFINITY: the mask does not count
+	Ignore bool       // NCCL_IGNORE_CPU_AFFINITY: the mask does not count, for ranks with a GPU and for Proxy
 	Proxy  cpuset.Set // NCCL_PROXY_CPUSET: processors of the library's own threads; empty: not set
 }
 
@@ -47,7 +48,7 @@ func Place(m *topo.Machine, r Rank) Placement {
 	switch {
 	case !r.Proxy.Empty():
 		var text string
-		p.Threads, text = r.within(r.Proxy, "NCCL_PROXY_CPUSET")
+		p.Threads, text = r.within(r.Proxy, "NCCL_PROXY_CPUSET", r.Ignore)
 		why = append(why, threads+text)
 	case port != nil:
 		var text string
@@ -84,12 +85,12 @@ func (r *Rank) near(c *topo.CPU, what string, several bool) (cpuset.Set, string)
 	case err != nil || set.Empty() || c.NUMA < 0:
 		return cpuset.Set{}, fmt.Sprintf("may use all processors (%s): those of %s are not known", r.Mask, where)
 	}
-	return r.within(set, where)
+	return r.within(set, where, r.Ignore && r.GPU >= 0)
 }
 
 // within is what of a set may be used, and how that is said.
-func (r *Rank) within(set cpuset.Set, where string) (cpuset.Set, string) {
-	if r.Ignore {
+func (r *Rank) within(set cpuset.Set, where string, ignore bool) (cpuset.Set, string) {
+	if ignore {
 		return set, fmt.Sprintf("on processors %s by %s, whatever the process was given (%s): NCCL_IGNORE_CPU_AFFINITY", set, where, r.Mask)
 	}
 	both := set.And(r.Mask)

@@ -53,6 +53,7 @@ func TestPlace(t *testing.T) {
 		{"pinned across nodes", 0, "", "6-9", false, "", "6-7", "6-7", "on processors 6-7 of 6-9"},
 		{"pinned elsewhere", 0, "ib0", "8-15", false, "", "", "", "none of them is among 0-7,16-23"},
 		{"pinned elsewhere, ignored", 0, "ib1", "8-15", true, "", "0-7,16-23", "8-15,24-31", "whatever the process was given (8-15)"},
+		{"pinned elsewhere, ignored, on the host", -1, "ib1", "0-3", true, "", "", "", "none of them is among 8-15,24-31"},
 		{"proxy set", 0, "ib1", all, false, "2-3,40", "0-7,16-23", "2-3", "on processors 2-3 of 0-31 by NCCL_PROXY_CPUSET"},
 		{"proxy set, pinned elsewhere", -1, "ib1", "0-1", false, "2-3", "", "", "none of them is among 2-3 of NCCL_PROXY_CPUSET"},
 		{"proxy set, ignored", -1, "", "0-1", true, "2-3", "", "2-3", "whatever the process was given (0-1)"},

@@ -120,7 +120,7 @@ var table = []Knob{
 		oneOf(func(v *Values) *string { return &v.TopoScope }, "all", "local", "none")},
 	{"HCCL_COST_FILE", "", "File of the costs that hccl topo probe measures; without it, one for each topology in the user's cache.",
 		text(func(v *Values) *string { return &v.CostFile })},
-	{"NCCL_IGNORE_CPU_AFFINITY", "0", "1: the library's own threads go near their card also where a launcher keeps the process elsewhere.",
+	{"NCCL_IGNORE_CPU_AFFINITY", "0", "1: NCCL_PROXY_CPUSET, and near a GPU, count also where a launcher keeps the process elsewhere.",
 		flag(func(v *Values) *bool { return &v.IgnoreAffinity })},
 	{"NCCL_PROXY_CPUSET", "", "Processors of the library's own threads; without it those near the card, where there are several NUMA nodes.",
 		processors(func(v *Values) *cpuset.Set { return &v.ProxyCPUs })},
