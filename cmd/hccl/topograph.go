@@ -17,7 +17,8 @@ func topoGraphCommand() *cobra.Command {
 		Use: "graph FILE", Short: "writes the rings found as NCCL_GRAPH_FILE", Args: oneFile,
 		Long: "Searches rings as hccl topo search does and writes them to stdout in the form of NCCL_GRAPH_FILE. NCCL's channels have one " +
 			"bandwidth, so a ring of a larger weight is there more often; what that loses stands on stderr. Rings that pass a host in " +
-			"several parts have no such form and are left out.",
+			"several parts have no such form and are left out. So are trees: a channel is a chain of GPUs there, and those that are found " +
+			"branch, begin at every rank, and part at switches.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if hosts < 1 || channels < 1 || channels > 64 {
 				return fmt.Errorf("--hosts is 1 or more and --channels from 1 to 64, not %d and %d", hosts, channels)

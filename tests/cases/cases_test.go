@@ -3,7 +3,8 @@
 // header.
 //
 // The cases themselves are programs, tests/c/case_*.c, one for each kind: start-up, containers, disagreement, death, meaning, order,
-// exactness, numbers, binary interface, process, streams, cost. A program runs ranks as processes under a supervisor of its own, which says
+// exactness, numbers, binary interface, process, streams, cost,
+// topology. A program runs ranks as processes under a supervisor of its own, which says
 // at a hang what each rank was doing. This package builds the programs, runs them with and without shared memory, gives them the
 // surroundings that a case asks for (namespaces, strangers at the port, neighbours that are killed), and kills what does not end.
 //

@@ -72,6 +72,10 @@ func TestDeath(t *testing.T) {
 	}.test(t)
 }
 
+func TestTopology(t *testing.T) {
+	kind{{"L files of topologies, rings and costs", "case_topology", both, []string{"files"}}}.test(t)
+}
+
 func TestMeaning(t *testing.T) {
 	kind{
 		{"C55 zero elements", "case_meaning", both, []string{"zero"}},

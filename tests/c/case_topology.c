@@ -1,0 +1,108 @@
+/* Files of topologies and of rings: those that are written, those that are gone by, and those that cannot be used. */
+#include "case_ops.h"
+
+#include <sys/stat.h>
+
+static char folder[] = "/tmp/case-topology-XXXXXX";
+static char topo[100], graph[100], wrong[100];
+
+/* The file's text, NULL where there is none. */
+static char* text_of(const char* name) {
+  struct stat st;
+  FILE* f = fopen(name, "r");
+  if (f == NULL || fstat(fileno(f), &st) != 0) return NULL;
+  char* text = calloc(1, (size_t)st.st_size + 1);
+  CHECK(fread(text, 1, (size_t)st.st_size, f) == (size_t)st.st_size, "%s cannot be read", name);
+  fclose(f);
+  return text;
+}
+
+static int count(const char* text, const char* word) {
+  int n = 0;
+  for (; text != NULL && (text = strstr(text, word)) != NULL; text++) n++;
+  return n;
+}
+
+static void used(void) {
+  ncclComm_t comm = comm_new();
+  MUST(comm, sum_checked(comm, 1));
+  MUST(comm, sum_checked(comm, 300000));
+  meet();
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+/* ---- both files are there when the communicator is made, written by the rank that is named ---- */
+
+static void dump_body(void) {
+  setenv("NCCL_TOPO_DUMP_FILE", topo, 1), setenv("NCCL_GRAPH_DUMP_FILE", graph, 1);
+  setenv("NCCL_TOPO_DUMP_FILE_RANK", ranks > 1 ? "1" : "0", 1), setenv("NCCL_GRAPH_DUMP_FILE_RANK", ranks > 2 ? "2" : "0", 1);
+  ncclComm_t comm = comm_new();
+  if (me == (ranks > 1 ? 1 : 0)) {
+    char* text = text_of(topo);
+    CHECK(count(text, "<system") == 1 && count(text, "<cpu ") > 0, "rank %d of %d has written no topology: %.200s", me, ranks, text);
+    free(text);
+  }
+  if (me == (ranks > 2 ? 2 : 0)) {
+    char* text = text_of(graph);
+    CHECK(count(text, "<graph ") == 1 && count(text, "<channel>") == 1 && count(text, "<gpu ") == ranks,
+          "rank %d of %d has written no ring of all: %.400s", me, ranks, text);
+    free(text);
+  }
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+/* ---- what was written is gone by, also by parts of the communicator ---- */
+
+static void again_body(void) {
+  setenv("NCCL_TOPO_FILE", topo, 1), setenv("NCCL_GRAPH_FILE", graph, 1);
+  setenv("NCCL_ALGO", "ring", 1);
+  ncclComm_t comm = comm_new(), part = NULL;
+  MUST(comm, sum_checked(comm, 300000));
+  MUST(comm, ncclCommSplit(comm, me % 2, -me, &part, NULL));
+  MUST(part, sum_checked(part, 300000));
+  meet();
+  MUST(part, ncclCommDestroy(part));
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+/* ---- files that cannot be used or written cost nobody a communicator ---- */
+
+static const char* const bad[][2] = {{"NCCL_TOPO_FILE", NULL}, {"NCCL_GRAPH_FILE", NULL}, {"HCCL_COST_FILE", NULL},
+  {"NCCL_TOPO_FILE", "/dev/null"}, {"NCCL_GRAPH_FILE", "/nowhere/a"}, {"HCCL_COST_FILE", "/nowhere/a"},
+  {"NCCL_TOPO_DUMP_FILE", "/nowhere/a"}, {"NCCL_GRAPH_DUMP_FILE", "/nowhere/a"}, {"HCCL_TOPO_SCOPE", "none"}};
+enum { BAD = sizeof bad / sizeof bad[0] };
+static int which;
+
+static void bad_body(void) {
+  NOTE("%s=%s", bad[which][0], bad[which][1] == NULL ? wrong : bad[which][1]);
+  setenv(bad[which][0], bad[which][1] == NULL ? wrong : bad[which][1], 1);
+  used();
+}
+
+static int all(void) {
+  int faults = 0;
+  for (int n = 1; n <= 4; n++) {
+    unlink(topo), unlink(graph);
+    faults += job_run(n, 30, dump_body);
+  }
+  faults += job_run(4, 30, again_body);
+  FILE* f = fopen(wrong, "w");
+  if (f == NULL) return 1;
+  fputs("<graphs version=\"1\">\n<graph id=\"0\" pattern=\"4\" nchannels=\"1\"><channel><gpu dev=\"7\"/></channel>", f);
+  fclose(f);
+  for (which = 0; which < BAD; which++) faults += job_run(3, 30, bad_body);
+  return faults;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2 || strcmp(argv[1], "files") != 0) {
+    fprintf(stderr, "no case %s\n", argc > 1 ? argv[1] : "");
+    return 2;
+  }
+  if (mkdtemp(folder) == NULL) return 1;
+  snprintf(topo, sizeof topo, "%s/topo.xml", folder), snprintf(graph, sizeof graph, "%s/graph.xml", folder);
+  snprintf(wrong, sizeof wrong, "%s/wrong.xml", folder);
+  int faults = all();
+  unlink(topo), unlink(graph), unlink(wrong);
+  return rmdir(folder) != 0 || faults != 0;
+}
