@@ -227,10 +227,17 @@ func (b *batch) ponder() {
 		if err == nil && late {
 			err = c.expire(now.Sub(b.began))
 		}
-		if err != nil {
+		if err != nil && !c.looksAgain() {
 			c.drop(err)
 		}
 	}
+}
+
+// looksAgain looks once more before a rank is blamed, and reports whether anything has moved: one that has left since the last look may
+// have given all before it did.
+func (c *Comm) looksAgain() bool {
+	moved, _ := c.advance()
+	return moved
 }
 
 // settled reports whether the batch that has the turn has nothing left to wait for.

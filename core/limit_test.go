@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -107,4 +108,37 @@ func TestLimitOfGroup(t *testing.T) {
 		return nil
 	}))
 	w.abort()
+}
+
+// A rank that sent what was wanted and left is not blamed, though who waited has not looked since.
+func TestBlameLooksAgain(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		c, b := w.comms[0], pinned(make([]byte, 20))
+		in := letterCall(coll.Recv, b, 1)
+		c.hot.Lock()
+		if err := c.add(&in); err != nil {
+			t.Fatal(err)
+		}
+		out := letterCall(coll.Send, pinned(letter(1, 20)), 0)
+		if err := do(w.comms[1], &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.comms[1].Destroy(); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, patience, "the end of rank 1 is known", func() bool { return c.farewell(1) != "" })
+		c.anyGone.Store(true)
+		c.turn.news = time.Now().Add(-time.Second) // of some other rank's end
+		c.solo.since = c.turn.news
+		c.solo.ponder()
+		err := c.solo.drive()
+		c.hot.Unlock()
+		if err != nil || !bytes.Equal(b, letter(1, 20)) {
+			t.Errorf("received % x: %v", b, err)
+		}
+		if err := c.Destroy(); err != nil {
+			t.Error(err)
+		}
+	})
 }
