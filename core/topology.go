@@ -26,6 +26,7 @@ import (
 var machines struct {
 	mu    sync.Mutex
 	found map[sight]*detect.Found // guarded by mu
+	hash  map[string]string       // guarded by mu; of those without GPUs, by file
 }
 
 // sight is what a machine was made of: the file to go by, "" for none, and whether a driver was asked for GPUs.
@@ -58,6 +59,20 @@ func machineBy(s sight) *detect.Found {
 	return machines.found[s]
 }
 
+// hostTopology is the hash of hostMachine.
+func hostTopology(file string) string {
+	f := hostMachine(file)
+	machines.mu.Lock()
+	defer machines.mu.Unlock()
+	if machines.hash == nil {
+		machines.hash = map[string]string{}
+	}
+	if machines.hash[file] == "" {
+		machines.hash[file] = cost.Hash(topo.Build(f.Machine))
+	}
+	return machines.hash[file]
+}
+
 // describeTopology fills in what a rank tells of its host. Its place stands in p already.
 func (c *Comm) describeTopology(p *wire.Peer) {
 	v := c.settings
@@ -66,7 +81,7 @@ func (c *Comm) describeTopology(p *wire.Peer) {
 	where := store.Kept(v.CostFile, params.CacheFolder())
 	measured := v.TopoScope != "none" && where.Any()
 	if measured || log.On(log.LevelInfo, log.Graph) {
-		p.Topology = cost.Hash(topo.Build(hostMachine(v.TopoFile).Machine))
+		p.Topology = hostTopology(v.TopoFile)
 	}
 	if measured {
 		p.Rates = rates(where, p)

@@ -10,7 +10,6 @@ import (
 
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/cost/store"
-	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
@@ -117,7 +116,7 @@ func TestBadGraphFiles(t *testing.T) {
 func TestMeasuresAreTold(t *testing.T) {
 	log.Configure(log.LevelNone, 0, "")
 	file := filepath.Join(t.TempDir(), "costs.json")
-	hash := cost.Hash(topo.Build(hostMachine("").Machine))
+	hash := hostTopology("")
 	describe := func() *wire.Peer {
 		p := &wire.Peer{NUMA: 0, Cache: 4}
 		(&Comm{settings: params.Load()}).describeTopology(p)

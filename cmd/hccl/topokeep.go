@@ -71,6 +71,9 @@ func (r *runner) keep(m *cost.Matrix, found [][]cost.Measured) (string, error) {
 	if have := processors(); len(here) > have {
 		return fmt.Sprintf("not kept: %d ranks on %d processors say more of these than of the ways", len(here), have), nil
 	}
+	if len(here) == 1 {
+		return "not kept: measures between hosts are told alone", nil
+	}
 	if here[0] != r.first {
 		return "", nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/cost/store"
 )
 
 // In a tournament each two ranks meet once, in as few rounds as can be, and none has two partners in one.
@@ -152,6 +153,48 @@ func TestSeats(t *testing.T) {
 			if s.processor >= 0 && !slices.Contains(own.All(), s.processor) {
 				t.Errorf("%+v is none of ours (%s)", s, own)
 			}
+		}
+	}
+}
+
+// What is kept of several pairs of the same places is the middle one, and nothing of pairs between hosts; other places stay.
+func TestMeasuresByPlaces(t *testing.T) {
+	p := new(page)
+	for k, host := range []string{"one", "one", "one", "one", "two"} {
+		copy(p.of[k].host[:], host)
+		p.of[k].numa, p.of[k].cache = int32(k%2), 0
+	}
+	found := make([][]cost.Measured, 5)
+	for a := range found {
+		for b := range found {
+			found[a] = append(found[a], cost.Measured{Rate: float64(1 + 10*a + b), Latency: 1e-6})
+		}
+	}
+	m := measuredMatrix(p, found)
+	if m.Ranks[4].Host != 1 || m.Ranks[3].NUMA != 1 || m.Cells[4][0].Source != cost.Measure {
+		t.Errorf("%+v", m.Ranks)
+	}
+	where := store.Where{Folder: t.TempDir()}
+	before := cost.NewMeasures(hostTopology())
+	if err := before.Set("gpu0", "gpu1", cost.Measured{Rate: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := where.Write(before); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := addTo(where, m, found, 0); err != nil {
+		t.Fatal(err)
+	}
+	all, err := where.Read(hostTopology())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to string
+		rate     float64
+	}{{"gpu0", "gpu1", 7}, {"numa0/cache0", "numa1/cache0", 22}, {"numa0/cache0", "numa0/cache0", 21}} { // of 2 4 22 24, and of 3 21
+		if v, _ := all.Of(c.from, c.to); v.Rate != c.rate {
+			t.Errorf("%s to %s: %+v, want %g", c.from, c.to, v, c.rate)
 		}
 	}
 }
