@@ -13,6 +13,8 @@ import (
 const (
 	batchFrames = 16
 	batchBytes  = MaxSlice / 2
+	sharedBytes = 48 << 10 // the same where there are several rails, between which each batch is a choice
+	manyBatches = 1 << 30
 )
 
 // sender holds the frames that are on their way into the socket, in pieces. It is guarded by the peer's tx baton. A new batch is made
@@ -31,14 +33,14 @@ type sender struct {
 	broken  bool   // the socket takes nothing more; the reader finds out why
 }
 
-// sendSome sends until nothing waits or the socket is full. blocked is set before each attempt, so that an event for room, which
+// sendSome sends until nothing waits or the socket is full, as many batches as most, each of about so many bytes. blocked is set before each attempt, so that an event for room, which
 // comes after the attempt that found none, has the last word.
-func (c *conn) sendSome() (moved bool) {
+func (c *conn) sendSome(most, batch int) (moved bool) {
 	s := &c.send
 	if c.blocked.Load() || s.broken {
 		return false
 	}
-	for s.first < s.count || c.fill() {
+	for ; most > 0 && (s.first < s.count || c.fill(batch)); most-- {
 		c.blocked.Store(true)
 		n, e := sendmsg(c.fd, s.iov[s.first:s.count])
 		switch e {
@@ -47,6 +49,7 @@ func (c *conn) sendSome() (moved bool) {
 			c.sent.Store(c.sent.Load() + uint64(n))
 			moved = true
 		case unix.EINTR:
+			most++
 		case unix.EAGAIN:
 			return moved // the poller says when there is room
 		default:
@@ -57,7 +60,7 @@ func (c *conn) sendSome() (moved bool) {
 		}
 		c.blocked.Store(false)
 	}
-	if s.bye && !s.broken {
+	if s.bye && s.first == s.count && !s.broken {
 		s.broken = true // nothing may follow
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
 		c.said.Store(true)
@@ -87,7 +90,7 @@ func (s *sender) drop() {
 }
 
 // fill makes the next batch and reports whether there is one.
-func (c *conn) fill() bool {
+func (c *conn) fill(batch int) bool {
 	s, p := &c.send, c.peer
 	s.first, s.count, s.frames, s.bytes = 0, 0, 0, 0
 	if s.bye || c.state.Load() != railLive {
@@ -100,7 +103,7 @@ func (c *conn) fill() bool {
 	}
 	c.fillNotices()
 	c.fillAcks()
-	c.fillSlices()
+	c.fillSlices(batch)
 	if s.count == 0 && p.news.Load() && p.idle() && p.done() {
 		if p.bye == 0 {
 			p.bye = p.live()
@@ -150,10 +153,10 @@ func tell(f *inFlow) uint64 {
 }
 
 // fillSlices takes one slice of each flow that has some, beginning behind the flow served last, until the batch is large enough.
-func (c *conn) fillSlices() {
+func (c *conn) fillSlices(batch int) {
 	const flows = len(c.peer.ready) * MaxChannels
 	s := &c.send
-	for seen := 0; seen < flows && s.frames < batchFrames && s.bytes < batchBytes; {
+	for seen := 0; seen < flows && s.frames < batchFrames && s.bytes < batch; {
 		kind, channel := s.turn/MaxChannels, s.turn%MaxChannels
 		w := c.peer.ready[kind].Load() >> channel
 		if w == 0 { // none in the rest of this row

@@ -1,6 +1,11 @@
 package tcp
 
-import "hccl.dev/hccl/proto"
+import (
+	"math"
+	"math/bits"
+
+	"hccl.dev/hccl/proto"
+)
 
 // flush sends what waits for p, as far as its rails take it, and reports whether anything moved. Who finds another thread sending
 // leaves it to that one.
@@ -24,8 +29,7 @@ func (p *peer) calls() bool {
 	return p.replies.Load()
 }
 
-// sendSome offers what there is to one rail after the other. Each takes slices for as long as its socket has room, so a rail carries
-// as much as it is fast. The holder of tx calls it.
+// sendSome gives the rails what there is, for as long as their sockets have room. The holder of tx calls it.
 func (p *peer) sendSome() (moved bool) {
 	if p.gone.Load() != nil {
 		p.dropAll()
@@ -35,12 +39,40 @@ func (p *peer) sendSome() (moved bool) {
 	if p.orphans.Load() != 0 {
 		p.adopt()
 	}
-	for k := range p.rails {
-		if c := p.rails[k].Load(); c != nil && c.state.Load() != railDead {
-			moved = c.sendSome() || moved
+	open := p.live() | p.suspects()
+	if open&(open-1) == 0 {
+		if open != 0 {
+			moved = p.rails[bits.TrailingZeros32(open)].Load().sendSome(manyBatches, batchBytes)
+		}
+		return moved
+	}
+	for open != 0 {
+		k := p.soonest(open)
+		if p.rails[k].Load().sendSome(1, sharedBytes) {
+			moved = true
+		} else {
+			open &^= 1 << k // it is full, or nothing is left for it
 		}
 	}
 	return moved
+}
+
+// soonest is the rail among those in set by which another slice would arrive first: what is under way on it and the slice, by its
+// rate. So the rails are through at about the same time, also where there is not enough to fill them.
+func (p *peer) soonest(set uint32) (best int) {
+	least := math.Inf(1)
+	for ; set != 0; set &= set - 1 {
+		k := bits.TrailingZeros32(set)
+		c := p.rails[k].Load()
+		if c.blocked.Load() {
+			return k // to be taken out of the set
+		}
+		rate := max(float64(c.rate.Load()), 1e6)
+		if t := float64(c.unacked()+sharedBytes) / rate; t < least {
+			best, least = k, t
+		}
+	}
+	return best
 }
 
 // reap frees the slices that have been acked.
