@@ -33,8 +33,8 @@ type sender struct {
 	broken  bool   // the socket takes nothing more; the reader finds out why
 }
 
-// sendSome sends until nothing waits or the socket is full, as many batches as most, each of about so many bytes. blocked is set before each attempt, so that an event for room, which
-// comes after the attempt that found none, has the last word.
+// sendSome sends until nothing waits or the socket is full, as many batches as most, each of about so many bytes. blocked is set
+// before each attempt, so that an event for room, which comes after the attempt that found none, has the last word.
 func (c *conn) sendSome(most, batch int) (moved bool) {
 	s := &c.send
 	if c.blocked.Load() || s.broken {
