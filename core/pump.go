@@ -148,7 +148,7 @@ func (c *Comm) takeIn() {
 	}
 	for _, r := range cancels {
 		if r.unmet() {
-			c.takeBack(r, failf(InvalidUsage, "rank %d: the receive was cancelled before a message had met it", c.rank))
+			c.takeBack(r, r.cancelled())
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Request struct {
 	done chan struct{} // closed when it is over
 	err  error         // how it ended; written before done is closed
 
+	timer    *time.Timer     // of its own limit while it stands behind jobs, or nil
 	admitted bool            // guarded by scheduler.mu: it is the pump's
 	over     bool            // guarded by scheduler.mu
 	watchers []chan struct{} // guarded by scheduler.mu: each is told once
@@ -63,6 +64,7 @@ func (c *Comm) Start(call *Call) (*Request, error) {
 	}
 	r := c.newRequest(call)
 	if c.enlist(r) {
+		r.watchOver(call.Limit)
 		schedule(&job{comms: []*Comm{c}, run: func() { c.admit(r) }})
 	} else {
 		c.admit(r)
@@ -148,11 +150,19 @@ func (c *Comm) ringSelf() {
 // complete ends r, once.
 func (c *Comm) complete(r *Request, err error) {
 	scheduler.mu.Lock()
+	defer scheduler.mu.Unlock()
+	c.finishRequest(r, err)
+}
+
+// finishRequest ends r, once. The scheduler's lock is held, so that callbacks stand in the order in which requests ended.
+func (c *Comm) finishRequest(r *Request, err error) {
 	if r.over {
-		scheduler.mu.Unlock()
 		return
 	}
 	r.over, r.err = true, err
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	if r.admitted {
 		r.count(&c.requests, -1)
 	}
@@ -165,10 +175,8 @@ func (c *Comm) complete(r *Request, err error) {
 		w <- struct{}{}
 	}
 	r.watchers = nil
-	notify := r.notify
-	scheduler.mu.Unlock()
-	if notify != nil {
-		c.requests.calls.add(notify)
+	if r.notify != nil {
+		c.requests.calls.add(r.notify)
 	}
 }
 

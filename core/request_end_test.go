@@ -27,6 +27,35 @@ func TestRequestsTakenBack(t *testing.T) {
 	})
 }
 
+// What stands behind work that a stream holds up can be taken back, and runs out of its own time, as what is under way.
+func TestRequestsBehindStreams(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		c := w.comms[0]
+		s := newStream(t)
+		open := gate(s)
+		defer open()
+		queued := adding(2, 100, 1).part(0)
+		held.Store(queued, nil)
+		if err := do(c, queued.on(s)); err != nil {
+			t.Fatal(err)
+		}
+		r := starts(t, c, tagged(coll.Recv, make([]byte, 4), AnySource, 3))
+		r.Cancel()
+		wantError(t, WaitAll([]*Request{r}, patience), InvalidUsage, "was cancelled")
+		late := tagged(coll.Recv, make([]byte, 4), 1, 4)
+		late.Limit = 40 * time.Millisecond
+		wantError(t, WaitAll([]*Request{starts(t, c, late)}, patience), Timeout, "rank 0 gave up", "tag 4", "behind work that is queued")
+		sum := adding(2, 100, 1).part(0)
+		held.Store(sum, nil)
+		sum.call.Limit = 40 * time.Millisecond
+		wantError(t, WaitAll([]*Request{starts(t, c, sum.call)}, patience), Timeout, "rank 0 gave up", "all-reduce of 100", "behind work")
+		_, err := c.Start(&sum.call)
+		wantError(t, err, Timeout, "rank 0 gave up")
+		w.abort()
+	})
+}
+
 // A collective that runs out of its own time names the absent and fails the communicator, and with it all that was started.
 func TestRequestRunsOutOfTime(t *testing.T) {
 	overEach(t, func(t *testing.T) {

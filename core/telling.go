@@ -62,6 +62,15 @@ func (c *Comm) doing() string {
 	return "no operation"
 }
 
+// requestText names a call that has no header yet.
+func requestText(c *Call) string {
+	if c.message() {
+		return messageText(c)
+	}
+	h := header(c, 0, 0)
+	return callText(&h)
+}
+
 func messageText(c *Call) string {
 	peer, upTo := fmt.Sprintf("peer %d", c.Root), ""
 	if c.Root == AnySource {

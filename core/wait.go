@@ -112,29 +112,11 @@ func (r *Request) Notify(f func()) error {
 		return failf(InvalidUsage, "the request has a callback already")
 	}
 	r.notify = f
-	over := r.over
-	scheduler.mu.Unlock()
-	if over {
+	if r.over {
 		r.comm.requests.calls.add(f)
 	}
-	return nil
-}
-
-// Cancel takes a receive back that no message has met; it then ends with an error. Anything else goes on as if nothing had been said:
-// other ranks may have begun it.
-func (r *Request) Cancel() {
-	c := r.comm
-	if c.enter() != nil {
-		return
-	}
-	scheduler.mu.Lock()
-	if !r.over {
-		c.requests.cancels = append(c.requests.cancels, r)
-		c.fresh.Store(true)
-	}
 	scheduler.mu.Unlock()
-	c.ringSelf()
-	c.leave()
+	return nil
 }
 
 // roll is the requests that programs hold by number.
