@@ -83,8 +83,22 @@ def as_data(name: str, arguments: Sequence[object], timeout: int) -> Call:
     return made
 
 
+def time_of(what: str, seconds: float | None) -> float | None:
+    """A time in seconds, checked; None and infinity are no limit."""
+    if seconds is None:
+        return None
+    try:
+        number = float(seconds)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(seconds, str) or math.isnan(number):
+        raise TypeError(f"{what}: a time of {seconds!r}: give a number of seconds, or None for no limit")
+    return number if number != math.inf else None
+
+
 def milliseconds(what: str, seconds: float | None) -> int:
     """A limit as the library counts it. None is no limit."""
+    seconds = time_of(what, seconds)
     if seconds is None:
         return NO_LIMIT
     if not seconds > 0:

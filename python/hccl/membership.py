@@ -177,7 +177,8 @@ class Membership(Operations):
     # ---- Ends ----
 
     def close(self) -> None:
-        """Finishes what was started and leaves. Does not wait for the others. A fault that no call has told is raised here."""
+        """Finishes what was started, requests too, and leaves. Waits for no other rank beyond that. A fault that no call has told
+        is raised here."""
         if not self.handle:
             return
         try:

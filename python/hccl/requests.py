@@ -93,6 +93,7 @@ class Request:
         """Waits until it is over, at most `timeout` seconds, and gives back what the operation gives back. A LimitError with
         call "wait" ends the wait alone."""
         wait, handle = lib.load().hcclRequestWait, self._open.handle
+        timeout = calls.time_of("wait", timeout)
         if not _until(timeout, lambda limit: self._over(wait(handle, limit))):
             raise LimitError("wait", Result.TIMEOUT, f"{self._name} still goes on after {timeout:g} s: wait again, or abort")
         return self._value
@@ -153,7 +154,8 @@ class Request:
 def wait_all(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:
     """Waits until all are over, at most `timeout` seconds; what their operations give back. The first in the list that failed
     raises its error."""
-    many, wait = _handles(requests), lib.load().hcclRequestWaitAll
+    many, wait = _handles("wait_all", requests), lib.load().hcclRequestWaitAll
+    timeout = calls.time_of("wait_all", timeout)
     if not _until(timeout, lambda limit: wait(many, len(requests), limit) != Result.IN_PROGRESS):
         raise LimitError("wait_all", Result.TIMEOUT, f"some of {len(requests)} requests still go on after {timeout:g} s")
     return [each.wait() for each in requests]
@@ -163,13 +165,17 @@ def wait_any(requests: Sequence[Request], timeout: float | None = None) -> int:
     """Waits until one is over, at most `timeout` seconds: its place in the list. How it ended is told by its own wait."""
     if not requests:
         raise ValueError("wait_any: there is no request to wait for")
-    many, wait, place = _handles(requests), lib.load().hcclRequestWaitAny, c.c_size_t()
+    many, wait, place = _handles("wait_any", requests), lib.load().hcclRequestWaitAny, c.c_size_t()
+    timeout = calls.time_of("wait_any", timeout)
     if not _until(timeout, lambda limit: wait(many, len(requests), limit, c.byref(place)) != Result.IN_PROGRESS):
         raise LimitError("wait_any", Result.TIMEOUT, f"all of {len(requests)} requests still go on after {timeout:g} s")
     return place.value
 
 
-def _handles(requests: Sequence[Request]) -> c.Array[c.c_void_p]:
+def _handles(who: str, requests: Sequence[Request]) -> c.Array[c.c_void_p]:
+    for k, each in enumerate(requests):
+        if not isinstance(each, Request):
+            raise TypeError(f"{who}: entry {k} of the list is of type {type(each).__name__}: give what Communicator.start gave")
     return (c.c_void_p * len(requests))(*(each.handle.value for each in requests))
 
 

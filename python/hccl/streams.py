@@ -21,7 +21,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from . import lib, pending
+from . import calls, lib, pending
 from .results import ClosedError, Error, LimitError, Result, error
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class Stream(_Owned):
         library's, or what a launched function raised. After a LimitError the work goes on, and may be waited for again."""
         self._use("synchronize")
         if self._running_in != threading.get_ident():  # else the library says why that would never end
+            timeout = calls.time_of("synchronize", timeout)
             until = None if timeout is None else time.monotonic() + timeout
             if not self._work.wait(until):
                 raise LimitError(
@@ -192,6 +193,7 @@ class Event(_Owned):
         """Waits until it has been reached, at most `timeout` seconds."""
         if self.query():
             return
+        timeout = calls.time_of("synchronize", timeout)
         until = None if timeout is None else time.monotonic() + timeout
         waits = pending.Work()  # a stream that does nothing but wait for the event
         try:

@@ -2,6 +2,7 @@
 
 import array
 import gc
+import math
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,32 @@ class Requests(unittest.TestCase):
         self.assertEqual(second[1:4], [[1], [21], [1, 1]])
         self.assertEqual(second[5:9], [None, [8], [10, 11], [0, 1, 1]])
         self.assertEqual(second[9:], [[2, 4], [0, 0, 1, 1], [0], None, None])
+
+    def test_odd_arguments_of_waits(self):
+        """Times that are none and lists that hold other things are refused by a sentence; infinity is no limit."""
+
+        def body(comm):
+            request = comm.start(comm.all_reduce, F(1))
+            comm.timeout = math.inf
+            with hccl.limit(math.inf):
+                comm.barrier(math.inf)
+            request.wait(math.inf)
+            said = [raised(request.wait, time_of) for time_of in ("3", math.nan, [])]
+            said += [raised(hccl.wait_any, [request], "3"), raised(hccl.wait_all, [request], math.nan)]
+            said += [raised(hccl.wait_any, [request, 7]), raised(hccl.wait_all, [None])]
+            said += [raised(comm.barrier, "3"), raised(setattr, comm, "timeout", "3")]
+            with hccl.Stream() as stream, hccl.Event() as event:
+                said += [raised(stream.synchronize, "3")]
+                event.record(stream)
+            return [f"{type(each).__name__}: {each}" for each in said], comm.timeout
+
+        for said, limit in job(2, body):
+            self.assertIsNone(limit)
+            self.assertEqual(said[0], "TypeError: wait: a time of '3': give a number of seconds, or None for no limit")
+            self.assertEqual(said[1], "TypeError: wait: a time of nan: give a number of seconds, or None for no limit")
+            self.assertEqual(said[5], "TypeError: wait_any: entry 1 of the list is of type int: give what Communicator.start gave")
+            for text in said:
+                self.assertRegex(text, "^TypeError: .*: give ")
 
     def test_receives_before_sends(self):
         """In whatever order: messages wait for their other side alone. The status says what came."""
