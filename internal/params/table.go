@@ -29,7 +29,7 @@ type Values struct {
 	PeerTimeout                   time.Duration // for a host that does not answer; nothing asks for it yet
 	Deterministic                 bool          //
 	PortRange                     PortRange     // zero: any
-	NetRate                       int           // Mbit/s that a process sends by one interface, 0: no bound
+	NetRate                       int           // Mbit/s of a connection, 0: no bound
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
 	TopoFile, TopoDumpFile        string        // paths, "": none
@@ -138,7 +138,7 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.Deterministic })},
 	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it; an id cannot be made with a bad one.",
 		ports(func(v *Values) *PortRange { return &v.PortRange })},
-	{"HCCL_NET_RATE", "0", "Mbit/s that each process may send to other hosts by each interface; 0: no bound.",
+	{"HCCL_NET_RATE", "0", "Mbit/s of each connection to another host: one for each interface and pair of ranks; 0: no bound.",
 		count(0, 10_000_000, func(v *Values) *int { return &v.NetRate })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
