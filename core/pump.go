@@ -178,6 +178,9 @@ func (c *Comm) deliver() {
 // overdue ends requests whose own limits are over: receives that no message has met alone, others with the communicator.
 func (c *Comm) overdue(now time.Time) {
 	for _, r := range c.lateRequests(now) {
+		if r.call.message() && r.msg == nil {
+			continue // takeIn has yet to see it
+		}
 		err := c.requestTooLate(r, now.Sub(r.began))
 		if r.unmet() {
 			c.takeBack(r, err)

@@ -56,6 +56,23 @@ func TestRequestsBehindStreams(t *testing.T) {
 	})
 }
 
+// A receive may run out of its time before it is in the turn at all; that too ends it alone.
+func TestRequestLateBeforeItsTurn(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		c := w.comms[0]
+		late := tagged(coll.Recv, make([]byte, 4), AnySource, 3)
+		late.Limit = 40 * time.Millisecond
+		c.hot.Lock()
+		r := starts(t, c, late)
+		c.overdue(time.Now().Add(time.Hour))
+		c.hot.Unlock()
+		wantError(t, WaitAll([]*Request{r}, patience), Timeout, "rank 0 gave up", "no rank has sent what it takes")
+		w.must(w.each(func(r int) error { return do(w.comms[r], &adding(2, 100, 1).part(r).call) }))
+		w.destroy()
+	})
+}
+
 // A collective that runs out of its own time names the absent and fails the communicator, and with it all that was started.
 func TestRequestRunsOutOfTime(t *testing.T) {
 	overEach(t, func(t *testing.T) {
