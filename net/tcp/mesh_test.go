@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +118,7 @@ type node struct {
 	*Fabric
 	bell  chan struct{} // something came
 	polls bool          // the thread reads itself
+	cuts  atomic.Int32  // rails that failed
 
 	mu       sync.Mutex
 	messages map[int][]string // guarded by mu
@@ -131,6 +133,7 @@ func newNode(me, n int) *node {
 		defer d.mu.Unlock()
 		d.messages[rank] = append(d.messages[rank], string(b))
 	})
+	d.OnRail(func(int, int, error) { d.cuts.Add(1) })
 	d.OnGone(func(rank int, err error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
