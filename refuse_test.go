@@ -170,7 +170,7 @@ func TestBadInits(t *testing.T) {
 	_, err := hccl.InitAll(background, 0)
 	wantError(t, err, hccl.ErrArgument)
 	testkit.Setenv(t, "HCCL_INIT_TIMEOUT", "0.2")
-	e := wantError(t, second(hccl.Init(background, id, 1, 3)), hccl.ErrTimeout, "missing: 0, 2")
+	e := wantError(t, second(hccl.Init(background, id, 1, 3)), hccl.ErrTimeout, "missing: ranks 0, 2")
 	if !slices.Equal(e.Ranks, []int{0, 2}) {
 		t.Errorf("%v names %v", e, e.Ranks)
 	}

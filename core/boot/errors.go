@@ -47,6 +47,11 @@ func list(ranks []int) string {
 		return "unknown, as the maker of the id no longer answers"
 	}
 	var b strings.Builder
+	b.WriteString("rank")
+	if len(ranks) > 1 {
+		b.WriteString("s")
+	}
+	b.WriteString(" ")
 	for i, r := range ranks {
 		if i == 32 {
 			fmt.Fprintf(&b, " and %d more", len(ranks)-i)

@@ -53,7 +53,7 @@ func TestAbsent(t *testing.T) {
 	id := m.ID()
 	for r, o := range meetAll(id, 5, []int{0, 1, 3}, lim) {
 		var absent *AbsentError
-		if !errors.As(o.err, &absent) || !slices.Equal(absent.Ranks, []int{2, 4}) || !strings.Contains(o.err.Error(), "missing: 2, 4") {
+		if !errors.As(o.err, &absent) || !slices.Equal(absent.Ranks, []int{2, 4}) || !strings.Contains(o.err.Error(), "missing: ranks 2, 4") {
 			t.Errorf("rank %d: %v", r, o.err)
 		}
 	}
