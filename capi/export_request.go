@@ -16,7 +16,8 @@ import (
 func findRequest(handle unsafe.Pointer) (*core.Request, error) {
 	r := core.FindRequest(number(handle, C.HCCL_REQUEST_MARK))
 	if r == nil {
-		return nil, &core.Error{Result: core.InvalidArgument, Text: "the request was freed"}
+		return nil, &core.Error{Result: core.InvalidArgument,
+			Text: "the request was freed: its handle ended with hcclRequestFree, so keep none behind it"}
 	}
 	return r, nil
 }

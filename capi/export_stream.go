@@ -37,7 +37,8 @@ func findEvent(handle unsafe.Pointer) (*core.Event, error) {
 
 func known[T any](t *T, what string) (*T, error) {
 	if t == nil {
-		return nil, &core.Error{Result: core.InvalidArgument, Text: "the " + what + " was destroyed"}
+		return nil, &core.Error{Result: core.InvalidArgument,
+			Text: "the " + what + " was destroyed: its handle ended with that, so keep none behind it"}
 	}
 	return t, nil
 }
