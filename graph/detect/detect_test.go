@@ -61,7 +61,7 @@ func TestFileOfPlaces(t *testing.T) {
 	}
 }
 
-// A file of another machine: what is here is used, and what is not is said, each port once.
+// C98: a file of another machine: what is here is used, and what is not is said, each port once.
 func TestFileOfAnotherMachine(t *testing.T) {
 	s := on(t, "vm-one-card")
 	s.File = write(t, head+`

@@ -1,6 +1,9 @@
-/* Files of topologies and of rings: those that are written, those that are gone by, and those that cannot be used. */
+/* Files of topologies and of rings: those that are written, those that are gone by, and those that cannot be used; and a sweep of sizes,
+   for whoever sets what and looks at what is said. */
 #include "case_ops.h"
 
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 static char folder[] = "/tmp/case-topology-XXXXXX";
@@ -94,7 +97,42 @@ static int all(void) {
   return faults;
 }
 
+/* ---- sweep N [NAMESPACE FILE]...: all operations in growing sizes, a host for each network namespace, with a topology file of its own
+   ("-": none) ---- */
+
+static char** host_words;
+static int host_count;
+
+/* With a /sys that shows this network, as on a host. */
+static void enter_host(int h) {
+  char path[300];
+  snprintf(path, sizeof path, "/run/netns/%.200s", host_words[2 * h]);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) FAULT("%s cannot be entered: %s", path, strerror(errno));
+  close(fd);
+  if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_SLAVE | MS_REC, NULL) != 0 ||
+      mount("host", "/sys", "sysfs", MS_RDONLY, NULL) != 0)
+    FAULT("no /sys of %s: %s", path, strerror(errno));
+  if (strcmp(host_words[2 * h + 1], "-") != 0) setenv("NCCL_TOPO_FILE", host_words[2 * h + 1], 1);
+}
+
+static void sweep_body(void) {
+  if (host_count > 0) enter_host(me * host_count / ranks);
+  ncclComm_t comm = comm_new();
+  double step = times(0, 1) ? 1.3 : 2.7, top = times(128 << 10, 4 << 20);
+  for (double n = 2; n <= top; n *= step) ops_checked(comm, (size_t)n);
+  meet();
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+static int sweep(int argc, char** argv) {
+  int n = atoi(argv[0]);
+  host_words = argv + 1, host_count = (argc - 1) / 2;
+  return n < 1 || n > RANKS || argc % 2 == 0 || job_run(n, times(60, 900), sweep_body) != 0;
+}
+
 int main(int argc, char** argv) {
+  if (argc > 2 && strcmp(argv[1], "sweep") == 0) return sweep(argc - 2, argv + 2);
   if (argc != 2 || strcmp(argv[1], "files") != 0) {
     fprintf(stderr, "no case %s\n", argc > 1 ? argv[1] : "");
     return 2;
