@@ -73,6 +73,9 @@ func agree(me int, peers []wire.Peer) (agreement, error) {
 	}
 	// Rank 0 has checked its list by the same parser; another version of the library would have been refused.
 	a.setting.Algos, _ = proto.ParseAlgos(value(peers[0].Settings, "NCCL_ALGO"))
+	if me == speaker(peers) {
+		warnOfUnfit(me, value(peers[0].Settings, "NCCL_ALGO"), &a.setting)
+	}
 	a.scope = scopes[value(peers[0].Settings, topoScope)]
 	return a, a.arrange(peers)
 }
@@ -84,17 +87,40 @@ func warnOfDifferences(me int, peers []wire.Peer) {
 	if texts == nil {
 		return
 	}
-	speaker := slices.IndexFunc(peers, func(p wire.Peer) bool {
-		level, _ := log.ParseLevel(value(p.Settings, debugLevel))
-		return level >= log.LevelWarn
-	})
+	who := speaker(peers)
 	for _, text := range texts {
-		if me == speaker {
+		if me == who {
 			log.Rank(me).Warn("%s", text)
 		} else {
 			log.Rank(me).Info(log.Env, "%s", text)
 		}
 	}
+}
+
+// speaker is the first rank whose log takes warnings, -1 if there is none.
+func speaker(peers []wire.Peer) int {
+	return slices.IndexFunc(peers, func(p wire.Peer) bool {
+		level, _ := log.ParseLevel(value(p.Settings, debugLevel))
+		return level >= log.LevelWarn
+	})
+}
+
+// warnOfUnfit names the operations that none of the algorithms asked for can do: a forced algorithm that is not used must not be
+// found out by comparing times.
+func warnOfUnfit(me int, list string, s *proto.Setting) {
+	var names []string
+	for _, f := range s.Unfit() {
+		names = append(names, f.String())
+	}
+	if names == nil {
+		return
+	}
+	what := strings.Join(names, ", ")
+	why := "there are ring, direct, oneshot and twoshot, not each for each operation"
+	if s.Reproducible {
+		why += ", and HCCL_DETERMINISTIC=1 takes no ring for sums"
+	}
+	log.Rank(me).WarnOnce("unfit "+list+what, "NCCL_ALGO=%s of rank 0 cannot do %s: the library chooses for these; %s", list, what, why)
 }
 
 // differences says for each setting which ranks hold another value than rank 0.

@@ -34,7 +34,10 @@ func (s AlgoSet) String() string {
 }
 
 // Algos says for each function which algorithms may be taken; the empty set leaves the choice open.
-type Algos struct{ sets [coll.NumFuncs]AlgoSet }
+type Algos struct {
+	sets  [coll.NumFuncs]AlgoSet
+	named [coll.NumFuncs]bool // the list has a part for this function alone
+}
 
 func (a *Algos) set(f coll.Func) AlgoSet {
 	if f < coll.NumFuncs {
@@ -95,7 +98,7 @@ func (a *Algos) parse(part string) error {
 	}
 	set, err := parseSet(list)
 	for _, f := range funcs {
-		a.sets[f] = set
+		a.sets[f], a.named[f] = set, true
 	}
 	return err
 }
@@ -118,4 +121,26 @@ func parseSet(list string) (AlgoSet, error) {
 		return 0, fmt.Errorf("%q leaves no algorithm", list)
 	}
 	return set, nil
+}
+
+// Unfit lists the functions that no algorithm of s.Algos can do, so that an order fails and any other list is not gone by. Functions
+// that have one form only count where the list names them: nobody means them by "ring".
+func (s *Setting) Unfit() (all []coll.Func) {
+	for _, f := range []coll.Func{coll.AllReduce, coll.Reduce, coll.Broadcast, coll.AllGather, coll.ReduceScatter, coll.AlltoAll,
+		coll.Gather, coll.Scatter} {
+		if (has(f, Ring) || s.Algos.named[f]) && !s.anyFor(f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (s *Setting) anyFor(f coll.Func) bool {
+	set := s.Algos.set(f)
+	for a := range NumAlgos {
+		if set.Has(a) && has(f, a) && (a.Reproducible() || !s.Reproducible || !f.Reduces()) {
+			return true
+		}
+	}
+	return set == 0
 }

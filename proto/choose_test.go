@@ -1,6 +1,7 @@
 package proto
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -151,6 +152,27 @@ func TestParseAlgos(t *testing.T) {
 		strings.Repeat("ring,", 2000)} {
 		if a, err := ParseAlgos(text); err == nil {
 			t.Errorf("%.40q was taken as %v", text, a)
+		}
+	}
+}
+
+// C101: what a list cannot do is known when it is read.
+func TestUnfit(t *testing.T) {
+	for _, c := range []struct {
+		list         string
+		reproducible bool
+		want         string
+	}{
+		{"", false, "[]"}, {"", true, "[]"}, {"ring", false, "[]"}, {"^tree", false, "[]"}, {"^ring", true, "[]"}, {"tree,ring", false, "[]"},
+		{"ring", true, "[all-reduce reduce reduce-scatter]"},
+		{"tree", false, "[all-reduce reduce broadcast all-gather reduce-scatter]"},
+		{"twoshot", false, "[broadcast all-gather reduce-scatter]"},
+		{"allreduce:tree;broadcast:ring", false, "[all-reduce]"},
+		{"gather:ring;scatter:direct;alltoall:twoshot", false, "[all-to-all gather]"},
+	} {
+		s := Setting{Algos: algos(t, c.list), Reproducible: c.reproducible}
+		if got := fmt.Sprint(s.Unfit()); got != c.want {
+			t.Errorf("%q, reproducible %v: %s, want %s", c.list, c.reproducible, got, c.want)
 		}
 	}
 }

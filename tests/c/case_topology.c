@@ -131,8 +131,24 @@ static int sweep(int argc, char** argv) {
   return n < 1 || n > RANKS || argc % 2 == 0 || job_run(n, times(60, 900), sweep_body) != 0;
 }
 
+/* ---- few: all operations in three sizes, by 1 to 5 ranks ---- */
+
+static void few_body(void) {
+  ncclComm_t comm = comm_new();
+  for (size_t n = 2; n <= (size_t)times(20000, 2000000); n *= 100) ops_checked(comm, n);
+  meet();
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+static int few(void) {
+  int faults = 0;
+  for (int n = 1; n <= 5; n++) faults += job_run(n, times(30, 300), few_body);
+  return faults != 0;
+}
+
 int main(int argc, char** argv) {
   if (argc > 2 && strcmp(argv[1], "sweep") == 0) return sweep(argc - 2, argv + 2);
+  if (argc == 2 && strcmp(argv[1], "few") == 0) return few();
   if (argc != 2 || strcmp(argv[1], "files") != 0) {
     fprintf(stderr, "no case %s\n", argc > 1 ? argv[1] : "");
     return 2;

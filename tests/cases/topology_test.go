@@ -18,22 +18,25 @@ import (
 // sweep runs ranks and returns what each has said. Words name hosts, see apart; without them there is one.
 func sweep(t *testing.T, env []string, ranks int, words ...string) (said []string) {
 	t.Helper()
+	said = heard(t, "INFO", env, append([]string{"sweep", fmt.Sprint(ranks)}, words...)...)
+	if len(said) != ranks {
+		t.Fatalf("%d of %d ranks have said anything", len(said), ranks)
+	}
+	return said
+}
+
+// heard runs case_topology and returns what each process of it has said at a level.
+func heard(t *testing.T, level string, env []string, args ...string) (said []string) {
+	t.Helper()
 	folder := t.TempDir()
-	env = append([]string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=ALL", "NCCL_DEBUG_FILE=" + folder + "/%p"}, env...)
-	run(t, env, append([]string{build(t, "case_topology"), "sweep", fmt.Sprint(ranks)}, words...)...)
+	env = append([]string{"NCCL_DEBUG=" + level, "NCCL_DEBUG_SUBSYS=ALL", "NCCL_DEBUG_FILE=" + folder + "/%p"}, env...)
+	run(t, env, append([]string{build(t, "case_topology")}, args...)...)
 	names, err := filepath.Glob(folder + "/*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		said = append(said, string(b))
-	}
-	if len(said) != ranks {
-		t.Fatalf("%d of %d ranks have said anything", len(said), ranks)
+		said = append(said, text(t, name))
 	}
 	return said
 }
