@@ -28,9 +28,15 @@ func sweep(t *testing.T, env []string, ranks int, words ...string) (said []strin
 // heard runs case_topology and returns what each process of it has said at a level.
 func heard(t *testing.T, level string, env []string, args ...string) (said []string) {
 	t.Helper()
+	return listen(t, append([]string{"NCCL_DEBUG=" + level, "NCCL_DEBUG_SUBSYS=ALL"}, env...),
+		append([]string{build(t, "case_topology")}, args...)...)
+}
+
+// listen runs a command and returns what each process has said.
+func listen(t *testing.T, env []string, argv ...string) (said []string) {
+	t.Helper()
 	folder := t.TempDir()
-	env = append([]string{"NCCL_DEBUG=" + level, "NCCL_DEBUG_SUBSYS=ALL", "NCCL_DEBUG_FILE=" + folder + "/%p"}, env...)
-	run(t, env, append([]string{build(t, "case_topology")}, args...)...)
+	run(t, append([]string{"NCCL_DEBUG_FILE=" + folder + "/%p"}, env...), argv...)
 	names, err := filepath.Glob(folder + "/*")
 	if err != nil {
 		t.Fatal(err)
