@@ -33,7 +33,6 @@ const (
 	oneShotRead = 256 << 10      // of all vectors together, of more ranks
 	sliceMin    = 8 << 10        // shorter slices cost more in steps than they hide
 	sliceMax    = 128<<10 - 3*64 // longer ones leave the second-level cache; a slot of 128 KiB holds it at any alignment
-	slicePair   = 64<<10 - 3*64  // the same of two ranks, which have only each other to wait for
 	maxChannels = 16             // more ports than this help nobody on one host
 )
 
@@ -176,10 +175,6 @@ func sliceFor(a Algo, op *Op, channels int) uint64 {
 			chunk /= uint64(op.N)
 		}
 	}
-	most := uint64(sliceMax)
-	if op.N == 2 {
-		most = slicePair
-	}
-	pieces = max(pieces, (chunk+most-1)/most)
+	pieces = max(pieces, (chunk+sliceMax-1)/sliceMax)
 	return max((chunk/pieces+127)&^63, sliceMin)
 }
