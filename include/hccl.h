@@ -1,6 +1,6 @@
-/* What HCCL has beyond NCCL's interface: blocks of different sizes, calls as data with a limit of their own,
- * barriers, messages with tags, requests, streams of host memory. All of it is
- * in libnccl.so.2 and comes with nccl.h; sizes and counts are 64 bits everywhere, times are milliseconds. */
+/* What HCCL has beyond NCCL's interface: blocks of different sizes, calls as data with a limit of their own, barriers, messages
+ * with tags, requests, streams of host memory. All of it is in libnccl.so.2 and comes with nccl.h; sizes and counts are 64 bits
+ * everywhere, times are milliseconds. */
 #ifndef HCCL_H_
 #define HCCL_H_
 

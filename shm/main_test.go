@@ -71,8 +71,6 @@ func (c *child) line() string {
 	return ""
 }
 
-func (c *child) say(s string) { fmt.Fprintln(c.in, s) }
-
 func parseKey(s string) (k Key) {
 	hex.Decode(k[:], []byte(s))
 	return k

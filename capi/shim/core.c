@@ -3,7 +3,7 @@
 //   1. what the environment says to Go programs (GODEBUG, ...) is hidden: it is meant for the host
 //   2. room.c makes sure that the limits of the process let Go start, which would otherwise end the process
 //   3. all signals are blocked in this thread and its timers may be late, so that the threads that Go makes while it is loaded
-//      inherit both (struct parent)
+//      inherit both; those that run jobs are put on time again by the core
 //   4. dlopen, from the folder in which this object lies
 //   5. hccl_core_open waits for Go's start and returns the table, still with all signals blocked (core.h says why)
 //   6. the environment is put back

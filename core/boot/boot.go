@@ -129,13 +129,3 @@ func Meet(id []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
 	}
 	return m.exchange(partners, inbox, mine)
 }
-
-// Secret is what all ranks under id share and nobody else knows, for Expect and Dial. An id made from NCCL_COMM_ID has no secret:
-// what it returns then only tells jobs at different addresses apart.
-func Secret(id []byte) ([]byte, error) {
-	parsed, err := parseID(id)
-	if err != nil {
-		return nil, err
-	}
-	return parsed.secret[:], nil
-}
