@@ -13,6 +13,7 @@ import (
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/cpuset"
 	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/net/staging"
 )
 
 // The library's own threads, which read from the network and do what is queued on streams, run near the card that the communicator
@@ -77,6 +78,9 @@ func (c *Comm) place() {
 	}
 	mask := libraryMask()
 	p := affinity.Place(m, affinity.Rank{GPU: onHost, Port: c.port(), Mask: mask, Ignore: v.IgnoreAffinity, Proxy: v.ProxyCPUs})
+	if p.Memory >= 0 {
+		staging.Shared.Prefer(p.Memory)
+	}
 	if !OwnThreads {
 		p = affinity.Placement{Why: "the threads of a Go program stay where they are"}
 	}

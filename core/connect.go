@@ -200,6 +200,7 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 	if err := c.mirror(); err != nil {
 		return err
 	}
+	boundStaging(c.settings)
 	c.net = tcp.New(c.rank, c.n, func() { c.seg.Ring(c.rank) })
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)

@@ -8,6 +8,7 @@ import (
 
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/wire"
 )
@@ -47,10 +48,13 @@ func (c *Comm) holds() string {
 	if c.seg == nil {
 		return "it is alone and holds no memory to share"
 	}
-	segment, staging, limit := c.seg.Held()
+	segment, held, limit := c.seg.Held()
 	text := fmt.Sprintf("its segment has %d KiB", segment>>10)
 	if limit != 0 {
-		text += fmt.Sprintf(", staging of this process %d KiB of at most %d MiB", staging>>10, limit>>20)
+		text += fmt.Sprintf(", staging of this process %d KiB of at most %d MiB", held>>10, limit>>20)
+	}
+	if c.net != nil {
+		text += fmt.Sprintf(", staging for TCP %v", staging.Shared.Stats())
 	}
 	return text
 }

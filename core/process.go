@@ -8,6 +8,7 @@ import (
 	"hccl.dev/hccl/device/host"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/shm"
 )
 
@@ -40,6 +41,12 @@ func share(v *params.Values) (*shm.Local, error) {
 		sharing.local.OfferArena(sharing.arenaKey)
 	})
 	return sharing.local, sharing.err
+}
+
+// boundStaging sets the bounds of the memory in which slices to other hosts wait. The first communicator's settings count.
+func boundStaging(v *params.Values) {
+	staging.Shared.Configure(staging.Options{Initial: uint64(v.StagingInit), Most: uint64(v.StagingMax), Growth: uint64(v.StagingGrowth),
+		Step: uint64(v.StagingStep), NoLock: !v.StagingLock, NoHuge: !v.StagingHuge})
 }
 
 func newKey() (k shm.Key) {

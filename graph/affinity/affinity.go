@@ -31,13 +31,17 @@ type Rank struct {
 type Placement struct {
 	Rank    cpuset.Set // for the threads that call and their memory
 	Threads cpuset.Set // for the library's own threads
+	Memory  int        // NUMA node for what is sent and received; -1: it does not matter, or is not known
 	Why     string     // for people
 }
 
 // Place says where a rank and its library's threads belong.
 func Place(m *topo.Machine, r Rank) Placement {
-	var p Placement
+	p := Placement{Memory: -1}
 	gpu, port := gpuNode(m, r.GPU), portNode(m, r.Port)
+	if port != nil && several(m) {
+		p.Memory = port.NUMA
+	}
 	var why []string
 	if gpu != nil {
 		var text string

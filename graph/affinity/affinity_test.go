@@ -65,6 +65,20 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+func TestMemoryIsNearThePort(t *testing.T) {
+	one := machine()
+	one.CPUs = one.CPUs[:1]
+	for _, c := range []struct {
+		m    *topo.Machine
+		port string
+		want int
+	}{{machine(), "ib0", 0}, {machine(), "mlx5_1", 1}, {machine(), "veth0", -1}, {machine(), "", -1}, {one, "ib0", -1}} {
+		if got := affinity.Place(c.m, affinity.Rank{GPU: 0, Port: c.port, Mask: set(t, "0-31")}).Memory; got != c.want {
+			t.Errorf("port %q of %d nodes: memory on node %d, want %d", c.port, len(c.m.CPUs), got, c.want)
+		}
+	}
+}
+
 // With one NUMA node, or one whose processors are not known, nothing moves; a set that is asked for still counts.
 func TestNothingToChoose(t *testing.T) {
 	one := machine()

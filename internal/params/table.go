@@ -32,6 +32,10 @@ type Values struct {
 	NetRate                       int           // Mbit/s of a connection, 0: no bound
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
+	StagingInit, StagingMax       int64         // bytes
+	StagingGrowth                 int64         // bytes
+	StagingStep                   int           // from a class to the next: 2, 4 or 8 times
+	StagingLock, StagingHuge      bool          // where the system allows it
 	TopoFile, TopoDumpFile        string        // paths, "": none
 	TopoDumpRank                  int           // who writes TopoDumpFile
 	GraphFile, GraphDumpFile      string        // paths, "": none
@@ -144,6 +148,18 @@ var table = []Knob{
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
 	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",
 		bytes(0, 1<<26, func(v *Values) *int64 { return &v.ShmSlice })},
+	{"HCCL_STAGING_INIT", "67108864", "Bytes of staging for the network that stay while there are communicators, once they were needed.",
+		bytes(1<<12, 1<<40, func(v *Values) *int64 { return &v.StagingInit })},
+	{"HCCL_STAGING_MAX", "536870912", "Greatest amount of staging for the network, in bytes; slices that cannot wait go beyond it.",
+		bytes(4<<20, 1<<40, func(v *Values) *int64 { return &v.StagingMax })},
+	{"HCCL_STAGING_GROWTH", "4194304", "Bytes by which staging for the network grows and shrinks; rounded up to a power of two.",
+		bytes(4<<20, 256<<20, func(v *Values) *int64 { return &v.StagingGrowth })},
+	{"HCCL_STAGING_STEP", "2", "Ratio of the sizes of staging buffers, from 4 KiB to 4 MiB: 2, 4 or 8; 3 counts as 4, 5 to 7 as 8.",
+		count(2, 8, func(v *Values) *int { return &v.StagingStep })},
+	{"HCCL_STAGING_LOCK", "1", "1: staging for the network is locked in memory where the limit of the process has room for all of it.",
+		flag(func(v *Values) *bool { return &v.StagingLock })},
+	{"HCCL_STAGING_HUGE", "1", "1: buffers of 64 KiB and more are on huge pages where the kernel allows them.",
+		flag(func(v *Values) *bool { return &v.StagingHuge })},
 }
 
 // maxChannels is NCCL's bound (MAXCHANNELS in its public header's documentation of minCTAs and maxCTAs).

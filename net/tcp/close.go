@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/net/staging"
 )
 
 // drainTick is how often Close asks the kernel whether the peers' hosts have taken everything: there is no event for it.
@@ -101,7 +103,7 @@ func (f *Fabric) free() {
 	for _, o := range f.outs {
 		o.drop()
 	}
-	staging.trim()
+	staging.Shared.Leave()
 }
 
 // free closes the socket, once. It leaves the epoll set first: a forked child that holds the descriptor would keep it there. Nobody

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/net/staging"
 )
 
 const (
@@ -89,7 +91,7 @@ func (r *receiver) fill(fd int) (n int, short bool, e unix.Errno) {
 	r.r, r.w = 0, r.w-r.r
 	iov, rest := r.iov[1:], 0
 	if r.flow != nil {
-		into := r.slice.b.mem[r.got:r.slice.n]
+		into := r.slice.b.Bytes()[r.got:r.slice.n]
 		rest = len(into)
 		r.iov[0].Base = &into[0]
 		r.iov[0].SetLen(rest)
@@ -133,7 +135,7 @@ func (c *conn) parse() error {
 
 // complete moves what the stash has of the slice under way and delivers the slice if that was the rest.
 func (r *receiver) complete() bool {
-	n := copy(r.slice.b.mem[r.got:r.slice.n], r.stash[r.r:r.w])
+	n := copy(r.slice.b.Bytes()[r.got:r.slice.n], r.stash[r.r:r.w])
 	r.got += n
 	r.r += n
 	if r.got < int(r.slice.n) {
@@ -227,7 +229,7 @@ func (c *conn) slice(h *header) error {
 	if _, bad := f.room(h.seq); bad != "" { // one that is here already is read as well, and dropped
 		return c.bad(bad)
 	}
-	b := staging.get(uint64(h.length), true)
+	b := staging.Shared.Get(uint64(h.length), true)
 	if b == nil {
 		return &GoneError{Rank: c.peer.rank, Cause: errNoStaging}
 	}
@@ -239,7 +241,7 @@ func (c *conn) slice(h *header) error {
 // drop frees the slice under way.
 func (r *receiver) drop() {
 	if r.flow != nil {
-		staging.put(r.slice.b)
+		r.slice.b.Put()
 		r.flow, r.slice = nil, slice{}
 	}
 }

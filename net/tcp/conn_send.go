@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 )
 
@@ -22,8 +23,8 @@ const (
 type sender struct {
 	heads   [batchFrames][headerSize]byte
 	iov     [2*batchFrames + 1]unix.Iovec
-	owner   [2*batchFrames + 1]*buf // whose memory a piece is; nil: a header or control frames
-	first   int                     // pieces before it are sent
+	owner   [2*batchFrames + 1]*staging.Buf // whose memory a piece is; nil: a header or control frames
+	first   int                             // pieces before it are sent
 	count   int
 	frames  int
 	bytes   int
@@ -84,7 +85,7 @@ func (s *sender) sent(n int) {
 func (s *sender) drop() {
 	if b := s.owner[s.first]; b != nil {
 		s.owner[s.first] = nil
-		staging.put(b)
+		b.Put()
 	}
 	s.first++
 }
@@ -186,10 +187,10 @@ func (c *conn) fillSlice(kind proto.Kind, channel int) {
 		ack: tell(p.in.find(kind, channel))}
 	c.send.head(&h)
 	if e.n == 0 {
-		staging.put(e.b)
+		e.b.Put()
 		return
 	}
-	c.send.add(e.b.mem[:e.n], e.b)
+	c.send.add(e.b.Bytes()[:e.n], e.b)
 }
 
 // head adds a frame's header.
@@ -201,7 +202,7 @@ func (s *sender) head(h *header) {
 }
 
 // add adds a piece of at least one byte, which owner may give back once it is sent.
-func (s *sender) add(b []byte, owner *buf) {
+func (s *sender) add(b []byte, owner *staging.Buf) {
 	s.iov[s.count].Base = &b[0]
 	s.iov[s.count].SetLen(len(b))
 	s.owner[s.count] = owner

@@ -33,6 +33,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 )
 
@@ -67,6 +68,7 @@ func New(me, n int, wake func()) *Fabric {
 		f.peers[r] = &peer{f: f, rank: r, lead: MaxRails}
 	}
 	f.more = make([]*conn, 0, n)
+	staging.Shared.Join() // until free
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 )
 
@@ -38,7 +39,7 @@ type inFlow struct {
 
 // slice is n bytes in b.
 type slice struct {
-	b   *buf
+	b   *staging.Buf
 	n   uint32
 	tag proto.Tag
 }
@@ -79,7 +80,7 @@ func (f *outFlow) take(rail uint8) (s slice, seq uint64, ok bool) {
 	}
 	e := &f.ring[seq%slots]
 	e.rail = rail
-	e.b.refs.Add(1)
+	e.b.Share(1)
 	return e.slice, seq, true
 }
 
@@ -113,7 +114,7 @@ func (f *outFlow) reap() {
 		b := e.b
 		e.b = nil
 		f.again.And(^(uint64(1) << (n % slots)))
-		staging.put(b)
+		b.Put()
 		f.freed.Store(n + 1)
 	}
 }
@@ -136,7 +137,7 @@ func (f *inFlow) full() bool { return f.arrived.Load()-f.released.Load() >= slot
 // deliver puts slice seq into its place, and drops it where another rail was faster. The store of arrived publishes what is whole.
 func (f *inFlow) deliver(seq uint64, s slice) {
 	if had, bad := f.room(seq); had || bad != "" {
-		staging.put(s.b)
+		s.b.Put()
 		return
 	}
 	f.ring[seq%slots] = s
@@ -167,7 +168,7 @@ func (f *inFlow) release() bool {
 	b := e.b
 	e.b = nil
 	f.released.Store(n + 1)
-	staging.put(b)
+	b.Put()
 	return n+1-f.told.Load() >= slots/2
 }
 
@@ -176,7 +177,7 @@ func (f *outFlow) drop() {
 	f.again.Store(0)
 	for n := f.freed.Load(); n < f.committed.Load(); n++ {
 		e := &f.ring[n%slots]
-		staging.put(e.b)
+		e.b.Put()
 		e.b = nil
 		f.freed.Store(n + 1)
 	}
@@ -189,7 +190,7 @@ func (f *inFlow) drop() {
 	}
 	for k := range f.ring {
 		if f.early>>k&1 != 0 {
-			staging.put(f.ring[k].b)
+			f.ring[k].b.Put()
 		}
 	}
 	f.early = 0

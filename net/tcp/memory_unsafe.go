@@ -4,12 +4,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"hccl.dev/hccl/device"
 )
-
-// address is where b starts, for a device. b lies outside the Go heap and is never unmapped.
-func address(b []byte) device.Ptr { return device.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // sendmsg sends what the socket takes of iov at once. It never raises SIGPIPE and never blocks, so the scheduler is not told of
 // the call: that would cost more than the smallest of them.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 )
 
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 
 func leaks(before int) error {
 	for end := time.Now().Add(hang); ; runtime.Gosched() { // goroutines of the last fabric are on their way out
-		after, left := descriptors(), staging.outstanding()
+		after, left := descriptors(), staging.Shared.Stats().Out
 		if after <= before && kept.count() == 0 && left == 0 && (fuzzing() || runtime.NumGoroutine() <= 1) {
 			return nil
 		}
@@ -96,21 +97,6 @@ func (s *fdSet) count() int {
 func descriptors() int {
 	list, _ := os.ReadDir("/proc/self/fd")
 	return len(list)
-}
-
-// outstanding counts the buffers that are not in a free stack.
-func (p *pool) outstanding() (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range p.used {
-		n += len(p.chunks[i].Load().bufs)
-	}
-	for c := range p.free {
-		for id := uint32(p.free[c].head.Load()); id != 0; id = p.at(id - 1).next.Load() {
-			n--
-		}
-	}
-	return n
 }
 
 // node is one rank of a test: its fabric, and what it was told.

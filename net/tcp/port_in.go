@@ -31,7 +31,7 @@ func (i *inPort) Peek() (device.Ptr, uint64, error) {
 	case s.tag != i.tag:
 		return 0, 0, proto.ErrTag
 	}
-	return s.b.addr, uint64(s.n), nil
+	return s.b.Addr(), uint64(s.n), nil
 }
 
 // Release gives the slot back. The writer hears of it with the next slice that goes its way, or by a frame once half of the slots

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 )
 
@@ -13,7 +14,7 @@ type outPort struct {
 	channel int
 	tag     proto.Tag
 	to      []reader
-	held    *buf // reserved and not committed
+	held    *staging.Buf // reserved and not committed
 }
 
 type reader struct {
@@ -45,18 +46,18 @@ func (o *outPort) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {
 }
 
 // hold makes *b a buffer for n bytes and returns its address, or 0: not now.
-func hold(b **buf, n uint64, force bool) device.Ptr {
-	if *b != nil && uint64(len((*b).mem)) < n {
-		staging.put(*b)
+func hold(b **staging.Buf, n uint64, force bool) device.Ptr {
+	if *b != nil && uint64(len((*b).Bytes())) < n {
+		(*b).Put()
 		*b = nil
 	}
 	if *b == nil {
-		*b = staging.get(n, force)
+		*b = staging.Shared.Get(n, force)
 	}
 	if *b == nil {
 		return 0
 	}
-	return (*b).addr
+	return (*b).Addr()
 }
 
 // Commit queues the slice for every reader before it sends to the first: the memory is shared, and must not be given back early.
@@ -64,10 +65,10 @@ func (o *outPort) Commit(n uint64) {
 	s := slice{b: o.held, n: uint32(n), tag: o.tag}
 	o.held = nil
 	if len(o.to) == 0 {
-		staging.put(s.b)
+		s.b.Put()
 		return
 	}
-	s.b.refs.Store(int32(len(o.to)))
+	s.b.Share(len(o.to) - 1)
 	for i := range o.to {
 		o.to[i].peer.commit(o.to[i].flow, o.kind, o.channel, s)
 	}
@@ -88,7 +89,7 @@ func (o *outPort) Blocker() int {
 
 func (o *outPort) drop() {
 	if o.held != nil {
-		staging.put(o.held)
+		o.held.Put()
 		o.held = nil
 	}
 }
@@ -98,7 +99,7 @@ type selfOut struct {
 	flow *inFlow
 	rank int
 	tag  proto.Tag
-	held *buf
+	held *staging.Buf
 }
 
 // Begin names the operation of the slices to come.
@@ -131,7 +132,7 @@ func (o *selfOut) Blocker() int {
 
 func (o *selfOut) drop() {
 	if o.held != nil {
-		staging.put(o.held)
+		o.held.Put()
 		o.held = nil
 	}
 }
