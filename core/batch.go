@@ -118,8 +118,10 @@ func (b *batch) end() (err error) {
 
 // settle gives back what a communicator's turn borrowed and notes how it ended.
 func (b *batch) settle(c *Comm) {
-	if c.net != nil {
-		c.net.Give()
+	if c.net != nil && c.open.Load() > 0 {
+		c.net.Give() // the pump may sleep until the background has something for its requests
+	} else if c.net != nil {
+		c.net.Rest()
 	}
 	if p, ok := c.ports.(interface{ Rest() }); ok && (c.idle() || c.turn.err != nil) {
 		p.Rest()

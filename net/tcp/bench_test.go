@@ -162,7 +162,7 @@ func read(in proto.In) bool {
 func (d *node) spin(done func() bool) {
 	if d.polls {
 		d.Take()
-		defer d.Give()
+		defer d.Rest()
 	}
 	for n := 0; !done(); n++ {
 		if d.polls {
@@ -206,7 +206,16 @@ func BenchmarkPollIdle(b *testing.B) {
 	}
 }
 
-// BenchmarkTakeGive is what an operation pays for keeping the background away.
+// BenchmarkTakeRest is what an operation pays for keeping the background away, and BenchmarkTakeGive what it costs to have it back.
+func BenchmarkTakeRest(b *testing.B) {
+	nodes := mesh(b, 2, loopback)
+	for b.Loop() {
+		nodes[0].Take()
+		nodes[0].Poll()
+		nodes[0].Rest()
+	}
+}
+
 func BenchmarkTakeGive(b *testing.B) {
 	nodes := mesh(b, 2, loopback)
 	for b.Loop() {

@@ -52,7 +52,8 @@ func (c *conn) sendSome(most, batch int) (moved bool) {
 		case unix.EINTR:
 			most++
 		case unix.EAGAIN:
-			return moved // the poller says when there is room
+			c.f.unsent.Store(true) // the poller says when there is room
+			return moved
 		default:
 			// What the peer sent before it closed, perhaps a goodbye, is still to be read: the reader judges.
 			s.broken = true

@@ -24,7 +24,8 @@ type reading struct {
 // epollSet is all sockets of a fabric, and its place in the background's set.
 type epollSet struct {
 	ep    int
-	watch int
+	watch int // the background's
+	timer int // in watch, for Rest
 	id    int32
 }
 
@@ -70,10 +71,15 @@ func (f *Fabric) Sleep(d time.Duration) bool {
 
 // background is what the watcher calls when something is ready.
 func (f *Fabric) background() {
+	f.fired.Store(true)
+	f.attend()
+}
+
+// attend serves on the thread of the background.
+func (f *Fabric) attend() {
 	if f.onBackground != nil {
 		f.onBackground()
 	}
-	f.fired.Store(true)
 	f.serve(f.wake)
 }
 

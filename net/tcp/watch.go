@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,29 +21,34 @@ import (
 type watcher struct {
 	mu      sync.Mutex
 	ep      int               // the epoll set; guarded by mu
+	timer   int               // in ep, for Rest; guarded by mu
 	file    *os.File          // owns ep; nil when no fabric is there; guarded by mu
 	fabrics map[int32]*Fabric // guarded by mu
-	last    int32             // the number given last; guarded by mu
+	last    int32             // the number given last, from 1; guarded by mu
+	ticking atomic.Bool       // the timer is set
 }
+
+// timerID is the timer's number among those of fabrics.
+const timerID = 0
 
 var background watcher
 
-// add makes f known and returns the set and the number by which f arms itself.
-func (w *watcher) add(f *Fabric, fd int) (ep int, id int32, err error) {
+// add makes f, whose sockets are in the epoll set fd, known.
+func (w *watcher) add(f *Fabric, fd int) (set *epollSet, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.file == nil {
 		if err := w.start(); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 	}
 	w.last++
 	w.fabrics[w.last] = f
 	if err := epollCtl(w.ep, unix.EPOLL_CTL_ADD, fd, unix.EPOLLONESHOT, w.last); err != nil {
 		delete(w.fabrics, w.last) // the goroutine may stay without a fabric; the next one's end ends it
-		return 0, 0, fmt.Errorf("cannot watch a communicator's connections: %w", err)
+		return nil, fmt.Errorf("cannot watch a communicator's connections: %w", err)
 	}
-	return w.ep, w.last, nil
+	return &epollSet{ep: fd, watch: w.ep, timer: w.timer, id: w.last}, nil
 }
 
 // remove forgets the fabric, whose rx baton is closed. The last one's end ends the goroutine: Close waits for it, and it may be
@@ -56,6 +62,7 @@ func (w *watcher) remove(id int32, fd int) {
 		if FDs != nil {
 			FDs.Closed(w.ep)
 		}
+		closeFD(w.timer)
 		unused, w.file = w.file, nil
 	}
 	w.mu.Unlock()
@@ -77,18 +84,42 @@ func (w *watcher) start() error {
 		_ = file.Close()
 		return fmt.Errorf("cannot poll an epoll set: %w", err)
 	}
+	timer, err := newTimer(ep)
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
 	keepFD(ep)
-	w.ep, w.file, w.fabrics = ep, file, map[int32]*Fabric{}
+	w.ep, w.file, w.timer, w.fabrics = ep, file, timer, map[int32]*Fabric{}
+	w.ticking.Store(false)
 	go w.run(raw)
 	return nil
 }
 
+// newTimer makes the timer, whose edges need no reading.
+func newTimer(ep int) (int, error) {
+	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return 0, sysErr("timerfd_create", err)
+	}
+	if err := epollCtl(ep, unix.EPOLL_CTL_ADD, timer, unix.EPOLLIN|unix.EPOLLET, timerID); err != nil {
+		_ = unix.Close(timer)
+		return 0, sysErr("epoll_ctl", err)
+	}
+	keepFD(timer)
+	return timer, nil
+}
+
 func (w *watcher) run(raw syscall.RawConn) {
-	events := make([]unix.EpollEvent, 16)
+	events, list := make([]unix.EpollEvent, 16), make([]*Fabric, 0, 16)
 	_ = raw.Read(func(fd uintptr) bool {
 		for n := epollReady(int(fd), events); n > 0; n = epollReady(int(fd), events) {
 			for i := range events[:n] {
-				w.serve(events[i].Fd)
+				if events[i].Fd == timerID {
+					list = w.tick(list)
+				} else {
+					w.serve(events[i].Fd)
+				}
 			}
 		}
 		return false // until the file is closed
