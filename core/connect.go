@@ -206,7 +206,7 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 	c.net.OnGone(c.lost)
 	c.net.OnBackground(pin)
 	c.net.OnRail(c.railLost)
-	c.net.Limit(uint64(c.settings.NetRate) * 1e6 / 8)
+	c.net.Tune(c.netOptions())
 	c.ports = c.net
 	c.first = make([][2]netip.Addr, c.n)
 	if c.near != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/internal/testkit"
@@ -255,5 +256,22 @@ func TestNamedInterfaces(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// All ranks of a host together keep the bound of its interface, whoever of them has how much to send.
+func TestRateOfAHost(t *testing.T) {
+	l := hosts(t, 2)
+	rail := l.Rail()
+	const count, times, mbit = 1 << 20, 3, 200
+	ranks := onHosts(t, l, []int{0, 0, 1, 1}, count, "HCCL_NET_RATE="+strconv.Itoa(mbit))
+	before, began := l.Sent(0, netns.Device(rail)), time.Now()
+	tell(ranks, times)
+	finish(t, ranks, 0, times)
+	sent, took := l.Sent(0, netns.Device(rail))-before, time.Since(began)
+	disperse(t, ranks)
+	// What the sockets hold at the end has left, and at first each rank may do what one alone may.
+	if most := mbit * 1e6 / 8 * (took.Seconds()*1.1 + 0.2); float64(sent) > most {
+		t.Errorf("%d bytes in %v, at most %.0f may be at %d Mbit/s", sent, took, most, mbit)
 	}
 }

@@ -2,10 +2,12 @@ package core
 
 import (
 	"slices"
+	"sync"
 
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto"
+	"hccl.dev/hccl/shm"
 )
 
 // place is what ranks that can hand memory to each other have in common.
@@ -87,4 +89,24 @@ func (c *Comm) onHost() (n int) {
 // isNear reports whether data of rank r come by shared memory.
 func (c *Comm) isNear(r int) bool {
 	return c.net == nil || c.near != nil && c.near.Index(r) >= 0
+}
+
+// rateBook is where the processes of this host share the bound of its network cards.
+type rateBook struct{ ledger *shm.Ledger }
+
+func (b rateBook) Post(line uint64, mine tcp.Account) tcp.Account {
+	all := b.ledger.Post(line, [3]uint64{mine.Hungry, mine.Reserved, mine.Sent})
+	return tcp.Account{Hungry: all[0], Reserved: all[1], Sent: all[2]}
+}
+
+var openRates = sync.OnceFunc(func() { tcp.Rates = rateBook{shm.OpenLedger()} })
+
+// netOptions are those of this rank's connections.
+func (c *Comm) netOptions() tcp.Options {
+	v := c.settings
+	if v.NetRate > 0 {
+		openRates()
+	}
+	return tcp.Options{Rate: uint64(v.NetRate) * 1e6 / 8, TrafficClass: v.NetClass, SendBuffer: int(v.SocketSendBuffer),
+		ReceiveBuffer: int(v.SocketRecvBuffer)}
 }

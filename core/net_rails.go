@@ -96,7 +96,7 @@ func (c *Comm) ranks() []int {
 // that no other interface of ours reaches directly. Each interface of either side is in one of them.
 func (k *railKeeper) want(r int) {
 	nics, rails := k.svc.Interfaces(), k.c.peers[r].Rails
-	pairs := pairRails(nics, rails, k.c.first[r])
+	pairs := pairRails(nics, rails, k.c.first[r], k.c.settings.CrossNIC != 0)
 	for _, p := range pairs {
 		n := len(k.wants)
 		rail := 1
@@ -109,8 +109,9 @@ func (k *railKeeper) want(r int) {
 	}
 }
 
-// pairRails pairs interfaces here with addresses there, by their places in the lists. had is the connection that there is already.
-func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr) (pairs [][2]int) {
+// pairRails pairs interfaces here with addresses there, by their places in the lists. had is the connection that there is already;
+// without cross those that a router joins must stand at one place.
+func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr, cross bool) (pairs [][2]int) {
 	here, there := make([]bool, len(nics)), make([]bool, len(rails))
 	for i := range nics {
 		here[i] = nics[i].Addr == had[0]
@@ -125,7 +126,7 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr)
 		for i := range nics {
 			for j := range rails {
 				a := rails[j].Addr()
-				fits := nics[i].Net.Contains(a) || routed && !direct(a) && a.Is4() == nics[i].Addr.Is4()
+				fits := nics[i].Net.Contains(a) || routed && !direct(a) && a.Is4() == nics[i].Addr.Is4() && (cross || i == j)
 				if !here[i] && !there[j] && fits && a != nics[i].Addr {
 					here[i], there[j] = true, true
 					pairs = append(pairs, [2]int{i, j})

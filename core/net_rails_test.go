@@ -37,8 +37,26 @@ func TestRailsBetweenTwoHosts(t *testing.T) {
 		"other family":         {two, a("10.0.0.2", "fd00::2"), [2]string{"10.0.0.1", "10.0.0.2"}, nil},
 	} {
 		had := [2]netip.Addr{netip.MustParseAddr(c.had[0]), netip.MustParseAddr(c.had[1])}
-		if got := pairRails(c.nics, c.rails, had); !slices.Equal(got, c.want) {
+		if got := pairRails(c.nics, c.rails, had, true); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// With NCCL_CROSS_NIC=0 a router joins interfaces of the same place only.
+func TestRailsOfOnePlace(t *testing.T) {
+	nic := func(prefix string) boot.Interface {
+		p := netip.MustParsePrefix(prefix)
+		return boot.Interface{Addr: p.Addr(), Net: p.Masked()}
+	}
+	nics := []boot.Interface{nic("10.0.0.1/24"), nic("10.1.0.1/24"), nic("10.2.0.1/24")}
+	rails := []netip.AddrPort{netip.MustParseAddrPort("10.5.0.2:80"), netip.MustParseAddrPort("10.6.0.2:80"),
+		netip.MustParseAddrPort("10.7.0.2:80")}
+	had := [2]netip.Addr{nics[0].Addr, rails[1].Addr()} // the kernel chose: nobody asked it for one place
+	if got, want := pairRails(nics, rails, had, false), [][2]int{{2, 2}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := pairRails(nics, rails, had, true), [][2]int{{1, 0}, {2, 2}}; !slices.Equal(got, want) {
+		t.Errorf("with cross: %v, want %v", got, want)
 	}
 }

@@ -29,7 +29,11 @@ type Values struct {
 	PeerTimeout                   time.Duration // for a host that does not answer; nothing asks for it yet
 	Deterministic                 bool          //
 	PortRange                     PortRange     // zero: any
-	NetRate                       int           // Mbit/s of a connection, 0: no bound
+	NetRate                       int           // Mbit/s of a network card, 0: no bound
+	NetClass                      int           // traffic class of packets, 0: the system's
+	SocketSendBuffer              int64         // bytes, 0 or less: the kernel adapts it
+	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
+	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
 	StagingInit, StagingMax       int64         // bytes
@@ -142,8 +146,16 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.Deterministic })},
 	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it; an id cannot be made with a bad one.",
 		ports(func(v *Values) *PortRange { return &v.PortRange })},
-	{"HCCL_NET_RATE", "0", "Mbit/s of each connection to another host: one for each interface and pair of ranks; 0: no bound.",
+	{"HCCL_NET_RATE", "0", "Mbit/s that a host may send by each of its interfaces, all its ranks together; 0: no bound.",
 		count(0, 10_000_000, func(v *Values) *int { return &v.NetRate })},
+	{"HCCL_NET_TC", "0", "Traffic class of packets to other hosts: the byte TOS of IPv4, the traffic class of IPv6; 0: the system's.",
+		count(0, 255, func(v *Values) *int { return &v.NetClass })},
+	{"NCCL_SOCKET_SNDBUF", "-1", "Bytes of a socket's send buffer; 0 or -1: the kernel adapts it to the path.",
+		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketSendBuffer })},
+	{"NCCL_SOCKET_RCVBUF", "-1", "Bytes of a socket's receive buffer; 0 or -1: the kernel adapts it to the path.",
+		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketRecvBuffer })},
+	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
+		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
 	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",

@@ -57,7 +57,8 @@ type Fabric struct {
 	mu     sync.Mutex            // guards adding connections and opening ports
 	outs   []interface{ drop() } // ports that may hold staging; guarded by mu
 	graves []*conn               // dead rails whose place another has taken; guarded by mu
-	rate   uint64                // bytes per second that a rail may send, 0: as it can; guarded by mu
+
+	options Options // guarded by mu
 }
 
 var _ proto.Ports = (*Fabric)(nil)
@@ -89,10 +90,10 @@ func (f *Fabric) OnBackground(begins func()) { f.onBackground = begins }
 // OnRail sets who is told that a rail failed which was not the last one to its rank. The same rules as for OnControl.
 func (f *Fabric) OnRail(told func(rank, rail int, err error)) { f.onRail = told }
 
-// Limit bounds what each rail sends, in bytes per second; 0: no bound. It holds for rails that are added later.
-func (f *Fabric) Limit(rate uint64) {
+// Tune sets the options of connections that are added later.
+func (f *Fabric) Tune(o Options) {
 	f.mu.Lock()
-	f.rate = rate
+	f.options = o
 	f.mu.Unlock()
 }
 
@@ -138,10 +139,15 @@ func (f *Fabric) add(rank, rail, fd int) error {
 	if err != nil {
 		return err
 	}
-	c.share(f.rate, p.live() != 0)
+	f.options.apply(c.fd)
+	shaping.add(c, f.options.Rate)
+	if p.live() != 0 {
+		c.share()
+	}
 	old := p.rails[rail].Swap(c) // before its first event
 	if err := epollCtl(set.ep, unix.EPOLL_CTL_ADD, fd, socketEvents, int32(rank*MaxRails+rail)); err != nil {
 		p.rails[rail].Store(old)
+		shaping.remove(c)
 		return sysErr("epoll_ctl", err)
 	}
 	if old != nil {

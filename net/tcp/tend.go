@@ -158,14 +158,8 @@ func waiting(info *unix.TCPInfo) bool {
 }
 
 // share prepares the socket for its place among others: it holds no more than it can send soon, so that each rail takes what it can
-// carry, and its rate is bounded where that is wanted.
-func (c *conn) share(rate uint64, others bool) {
-	if rate > 0 {
-		_ = unix.SetsockoptUint64(c.fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, rate)
-	}
-	if !others {
-		return
-	}
+// carry.
+func (c *conn) share() {
 	for k := range c.peer.rails {
 		if o := c.peer.rails[k].Load(); o != nil && !o.closed {
 			_ = unix.SetsockoptInt(o.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, lowWater)
