@@ -9,6 +9,7 @@ import (
 	"hccl.dev/hccl/graph"
 	"hccl.dev/hccl/graph/arrange"
 	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/proto"
@@ -21,6 +22,8 @@ type agreement struct {
 	share   bool // ranks of one host share memory: no rank forbids it, and none has failed to
 	scope   cost.Scope
 	places  []graph.Place
+	hosts   map[[32]byte]*topo.Machine // that ranks have described, by the checksum in wire.Peer; only read
+	devices []int                      // by rank: the number of the GPU that it is bound to, -1: to none
 	found   arrange.Result
 	order   *proto.Order // of ranks around rings, those found; nil: by number
 }
@@ -58,7 +61,7 @@ func bit(on bool) string {
 }
 
 // agree takes rank 0's settings. Shared memory that any rank switches off is off for all.
-func agree(me int, peers []wire.Peer) (agreement, error) {
+func agree(me int, peers []wire.Peer) agreement {
 	warnOfDifferences(me, peers)
 	a := agreement{share: true}
 	for i := range peers {
@@ -77,7 +80,7 @@ func agree(me int, peers []wire.Peer) (agreement, error) {
 		warnOfUnfit(me, value(peers[0].Settings, "NCCL_ALGO"), &a.setting)
 	}
 	a.scope = scopes[value(peers[0].Settings, topoScope)]
-	return a, a.arrange(peers)
+	return a
 }
 
 // warnOfDifferences has one rank warn, the first whose log takes warnings: all know all settings, and one line is enough. The

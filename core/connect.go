@@ -17,6 +17,8 @@ import (
 const (
 	purposeVote  = 1 + iota // a lifeline
 	purposeVisit            // is the rank still there?
+	purposeHosts            // what hosts look like goes round
+	purposeRings            // and how rings go
 	purposeData
 	purposeRail // and the rail's number
 )

@@ -85,7 +85,8 @@ func (c *Comm) meet(s *InitSpec) error {
 				r, c.rank, err, Library)
 		}
 	}
-	if c.agreed, err = agree(c.rank, c.peers); err != nil {
+	c.agreed = agree(c.rank, c.peers)
+	if err := c.lay(inbox, deadline); err != nil {
 		return err
 	}
 	return c.connect(inbox, deadline)
@@ -95,7 +96,8 @@ func (c *Comm) meet(s *InitSpec) error {
 func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	me := self()
 	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
-		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Rails: svc.Rails(), Settings: shared(c.settings)}
+		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Rails: svc.Rails(), Settings: shared(c.settings),
+		Device: int32(c.device)}
 	if c.settings.HostID != "" {
 		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
 	}

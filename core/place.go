@@ -52,30 +52,43 @@ func places(peers []wire.Peer) []graph.Place {
 	return out
 }
 
-// arrange takes the orders of rings and the number of hosts from what the ranks have told of themselves.
-func (a *agreement) arrange(peers []wire.Peer) error {
-	a.places, a.order = places(peers), nil
+// arrange merges what the ranks have told of themselves into one topology.
+func (a *agreement) arrange(peers []wire.Peer) *arrange.Arrangement {
+	a.places, a.order, a.devices = places(peers), nil, make([]int, len(peers))
 	a.setting.Hosts = graph.Hosts(a.places)
 	if a.scope == cost.Nothing {
 		a.setting.Hosts = 1
 	}
-	ranks := make([]arrange.Rank, len(peers))
+	ranks, machines := make([]arrange.Rank, len(peers)), make(arrange.Machines, graph.Hosts(a.places))
 	for r := range peers {
 		ranks[r] = told(a.places[r], &peers[r])
+		if h := a.places[r].Host; machines[h] == nil {
+			machines[h] = a.hosts[peers[r].Described]
+		}
 	}
-	a.found = arrange.Rings(ranks, nil, a.scope)
-	a.setting.Rings = len(a.found.Orders)
-	if len(a.found.Orders) == 1 && slices.IsSorted(a.found.Orders[0]) {
+	all := arrange.New(ranks, machines, a.scope)
+	for r := range peers {
+		if a.devices[r] = all.Device(r); a.devices[r] >= 0 {
+			peers[r].Device = int32(a.devices[r]) // which it keeps in parts of the communicator
+		}
+	}
+	return all
+}
+
+// use takes the orders of rings.
+func (a *agreement) use(found arrange.Result) (err error) {
+	a.found = found
+	a.setting.Rings = len(found.Orders)
+	if len(found.Orders) == 1 && slices.IsSorted(found.Orders[0]) {
 		return nil // the order of numbers needs no table
 	}
-	order, err := proto.NewOrder(a.found.Orders...)
-	a.order = order
+	a.order, err = proto.NewOrder(found.Orders...)
 	return err
 }
 
 // told is a rank as package arrange takes it.
 func told(at graph.Place, p *wire.Peer) arrange.Rank {
-	r := arrange.Rank{Place: at}
+	r := arrange.Rank{Place: at, Device: int(p.Device)}
 	for _, v := range p.Rates {
 		r.Rates = append(r.Rates, arrange.Rate{To: v.To, BytesPerSecond: v.Rate})
 	}

@@ -21,7 +21,8 @@ func TestArrange(t *testing.T) {
 	}
 	var a agreement
 	// Dealt out to two hosts in turn, one of which has two namespaces.
-	err := a.arrange([]wire.Peer{peer("x", 1, 0, 0), peer("y", 1, 0, 0), peer("x", 1, 1, 4), peer("y", 2, 0, 0), peer("x", 1, 0, 0)})
+	err := a.use(a.arrange([]wire.Peer{peer("x", 1, 0, 0), peer("y", 1, 0, 0), peer("x", 1, 1, 4), peer("y", 2, 0, 0),
+		peer("x", 1, 0, 0)}).Near())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func TestArrange(t *testing.T) {
 		t.Error(text)
 	}
 	a = agreement{}
-	if err := a.arrange([]wire.Peer{peer("x", 1, -1, -1), peer("x", 1, -1, -1)}); err != nil || a.order != nil || a.setting.Hosts != 1 {
+	one := []wire.Peer{peer("x", 1, -1, -1), peer("x", 1, -1, -1)}
+	if err := a.use(a.arrange(one).Near()); err != nil || a.order != nil || a.setting.Hosts != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -35,29 +35,55 @@ func (c *Comm) tellRings() {
 	c.log.Info(log.Graph, "communicator %s: rank %d has written its host's rings to %s", c.label(), c.rank, name)
 }
 
-// ringSearch is the rings as they pass this rank's host, in the form of a graph file. Ranks on host memory stand in it by their numbers
-// in the host, and there are no bandwidths: none are known.
+// ringSearch is the rings as they pass this rank's host, in the form of a graph file. Ranks stand in it by the GPUs that they are bound
+// to, or else by their numbers in the host. Bandwidths and ports are there where rings were packed into links.
 func (c *Comm) ringSearch() ncclxml.Search {
-	s := ncclxml.Search{ID: ncclxml.RingID, Pattern: ncclxml.Ring, TypeIntra: path.LOC, TypeInter: path.LOC, Same: true}
+	found := &c.agreed.found
+	s := ncclxml.Search{ID: ncclxml.RingID, Pattern: ncclxml.Ring, TypeIntra: path.LOC, TypeInter: path.LOC, Same: true, Intra: found.Width,
+		Inter: found.Width}
 	if c.n > 1 {
 		s.TypeIntra = path.SYS
 	}
-	host := c.ofHost()
-	orders := c.agreed.found.Orders
-	if orders == nil {
-		orders = [][]int{{0}} // a rank that is alone
-	}
-	for _, order := range orders {
+	devs := c.devs()
+	for k, order := range c.orders() {
 		ch := ncclxml.Channel{In: -1, Out: -1}
 		for _, r := range order {
-			if k := slices.Index(host, r); k >= 0 {
-				ch.GPUs = append(ch.GPUs, k)
+			if d, here := devs[r]; here {
+				ch.GPUs = append(ch.GPUs, d)
+			}
+		}
+		if found.Ways != nil {
+			way := found.Ways[k][c.agreed.places[c.rank].Host]
+			if ch.In, ch.Out = way.In, way.Out; ch.In >= 0 {
+				s.TypeInter = path.SYS
+			}
+			if ch.In != ch.Out {
+				s.CrossNIC = 1
 			}
 		}
 		s.Same = s.Same && (len(s.Channels) == 0 || slices.Equal(ch.GPUs, s.Channels[0].GPUs))
 		s.Channels = append(s.Channels, ch)
 	}
 	return s
+}
+
+// orders are those of the rings.
+func (c *Comm) orders() [][]int {
+	if c.n == 1 {
+		return [][]int{{0}}
+	}
+	return c.agreed.found.Orders
+}
+
+// devs are the ranks on this rank's host by their numbers in a graph file.
+func (c *Comm) devs() map[int]int {
+	devs := map[int]int{}
+	for k, r := range c.ofHost() {
+		if devs[r] = k; c.n > 1 && c.agreed.devices[r] >= 0 {
+			devs[r] = c.agreed.devices[r]
+		}
+	}
+	return devs
 }
 
 // ofHost are the ranks on this rank's host, by number.

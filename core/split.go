@@ -168,17 +168,15 @@ func (s *SplitSpec) connect(parent *Comm) error {
 		p.SegmentKey, p.Door = m.segment, m.door
 		c.peers = append(c.peers, p)
 	}
-	if err := c.agreed.arrange(c.peers); err != nil {
-		return err
-	}
 	return s.connectChild()
 }
 
 // connectChild joins the child's ranks. What the parent's ranks failed to share is not tried again: its agreement says so.
 func (s *SplitSpec) connectChild() error {
 	c := s.child
-	if c.n == 1 {
-		return nil
+	deadline := time.Now().Add(c.settings.InitTimeout)
+	if err := c.lay(s.inbox, deadline); err != nil || c.n == 1 {
+		return err
 	}
-	return c.connect(s.inbox, time.Now().Add(c.settings.InitTimeout))
+	return c.connect(s.inbox, deadline)
 }

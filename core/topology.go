@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/cost/store"
 	"hccl.dev/hccl/graph/detect"
@@ -19,14 +21,16 @@ import (
 	"hccl.dev/hccl/proto/wire"
 )
 
-// What a rank tells the others of its host when they meet: rings that a file asks for, measured costs, and a hash of the topology. The
-// machine is looked at only where there may be measures or somebody listens at INFO, and once in the life of a process.
+// What a rank tells the others of its host when they meet: rings that a file asks for, measured costs, a hash of the topology, and the
+// checksum of a description. The machine is looked at only where there may be measures, a file describes it, or somebody listens at INFO,
+// and once in the life of a process.
 
 // machines are those that were found. A machine does not change, and a driver may take a second to start.
 var machines struct {
 	mu    sync.Mutex
 	found map[sight]*detect.Found // guarded by mu
 	hash  map[string]string       // guarded by mu; of those without GPUs, by file
+	tells map[string]description  // guarded by mu; likewise
 }
 
 // sight is what a machine was made of: the file to go by, "" for none, and whether a driver was asked for GPUs.
@@ -73,11 +77,58 @@ func hostTopology(file string) string {
 	return machines.hash[file]
 }
 
+// description is what a rank can tell of its host, and its checksum.
+type description struct {
+	packed []byte
+	sum    [sha256.Size]byte // zeros: there is nothing to tell
+}
+
+// hostDescription is the machine that rings are laid for where a file has GPUs for the ranks: nothing else would decide anything.
+func hostDescription(file string) (d description) {
+	if file == "" {
+		return d
+	}
+	f := hostMachine(file)
+	machines.mu.Lock()
+	defer machines.mu.Unlock()
+	d, known := machines.tells[file]
+	if known {
+		return d
+	}
+	gpus := 0
+	f.Plan.GPUs(func(*topo.Device, *topo.GPU) { gpus++ })
+	if gpus > 0 {
+		d = describe(file, f.Plan)
+	}
+	if machines.tells == nil {
+		machines.tells = map[string]description{}
+	}
+	machines.tells[file] = d
+	return d
+}
+
+func describe(file string, m *topo.Machine) (d description) {
+	var text strings.Builder
+	_ = ncclxml.Write(&text, m.Bare()) // a Builder takes everything
+	d.packed = wire.PackText(text.String())
+	if len(d.packed) > boot.MaxBlob || text.Len() > wire.MaxText {
+		log.WarnOnce("described "+file, "topology: %s is %d KiB when packed, more than the %d KiB that ranks tell each other: rings go by "+
+			"places; leave out of it what no rank uses", file, len(d.packed)>>10, boot.MaxBlob>>10)
+		return description{}
+	}
+	d.sum = sha256.Sum256(d.packed)
+	return d
+}
+
 // describeTopology fills in what a rank tells of its host. Its place stands in p already.
 func (c *Comm) describeTopology(p *wire.Peer) {
 	v := c.settings
 	p.Host, _ = os.Hostname()
 	p.Rings = ringsAsked(v.GraphFile)
+	if v.TopoScope != "none" {
+		d := hostDescription(v.TopoFile)
+		p.Described, p.Size = d.sum, uint32(len(d.packed))
+	}
 	where := store.Kept(v.CostFile, params.CacheFolder())
 	measured := v.TopoScope != "none" && where.Any()
 	if measured || log.On(log.LevelInfo, log.Graph) {

@@ -171,12 +171,13 @@ func TestArrangeByMeasures(t *testing.T) {
 		peers = append(peers, p)
 	}
 	var a agreement
-	if err := a.arrange(peers); err != nil || !slices.Equal(a.found.Orders[0], []int{0, 2, 1, 3}) || a.order == nil {
+	if err := a.use(a.arrange(peers).Near()); err != nil || !slices.Equal(a.found.Orders[0], []int{0, 2, 1, 3}) || a.order == nil {
 		t.Errorf("%v, %+v", err, a.found)
 	}
 	peers[3].BootID = "y"
 	a = agreement{scope: cost.Nothing}
-	if err := a.arrange(peers); err != nil || a.order != nil || a.setting.Hosts != 1 || !strings.Contains(a.around(), "by nothing") {
+	err := a.use(a.arrange(peers).Near())
+	if err != nil || a.order != nil || a.setting.Hosts != 1 || !strings.Contains(a.around(), "by nothing") {
 		t.Errorf("%v, %+v", err, a)
 	}
 }

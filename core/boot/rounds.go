@@ -27,29 +27,35 @@ const (
 
 type rounds struct {
 	*meeting
-	inbox *Inbox
-	held  [][]byte // of ranks r, r-1, r-2, ...
-	out   []*link  // by round
-	in    []*link
-	all   []*link
-	bell  int // rings when the inbox gets something
-	start time.Time
-	fds   []unix.PollFd
+	purpose uint8 // of the connections
+	inbox   *Inbox
+	held    [][]byte // of ranks r, r-1, r-2, ...
+	out     []*link  // by round
+	in      []*link
+	all     []*link
+	bell    int // rings when the inbox gets something
+	start   time.Time
+	fds     []unix.PollFd
 }
 
 // exchange returns what all ranks gave as mine, in rank order.
 func (m *meeting) exchange(partners []partner, inbox *Inbox, mine []byte) ([][]byte, error) {
+	return m.gather(partners, inbox, purposeMeet, mine)
+}
+
+// gather is the exchange over connections of a purpose. What the partners' inboxes know as secret, this rank's does.
+func (m *meeting) gather(partners []partner, inbox *Inbox, purpose uint8, mine []byte) ([][]byte, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, &SystemError{"cannot wait for the other ranks", err}
 	}
-	x := &rounds{meeting: m, inbox: inbox, held: [][]byte{mine}, bell: opened(bell), start: time.Now()}
+	x := &rounds{meeting: m, purpose: purpose, inbox: inbox, held: [][]byte{mine}, bell: opened(bell), start: time.Now()}
 	defer x.close()
 	if !m.lim.Deadline.IsZero() && time.Until(m.lim.Deadline) < lastChance {
 		m.lim.Deadline = x.start.Add(lastChance)
 	}
 	for k, p := range partners {
-		d := &dialing{addrs: p.addrs, key: p.key, secret: m.id.secret[:], from: m.rank, purpose: purposeMeet}
+		d := &dialing{addrs: p.addrs, key: p.key, secret: inbox.secret, from: m.rank, purpose: purpose}
 		x.out = append(x.out, &link{peer: p.rank, dial: d})
 		x.in = append(x.in, &link{peer: ((m.rank-1<<k)%m.n + m.n) % m.n})
 	}
@@ -153,7 +159,7 @@ func (x *rounds) wait(d time.Duration) {
 // arrivals takes the connections of rank r-2^k from the inbox. One from any other rank is not of this exchange.
 func (x *rounds) arrivals() {
 	for {
-		a, ok, _, _ := x.inbox.take(func(a arrival) bool { return a.purpose == purposeMeet })
+		a, ok, _, _ := x.inbox.take(func(a arrival) bool { return a.purpose == x.purpose })
 		if !ok {
 			return
 		}

@@ -1,33 +1,40 @@
-// Package arrange decides in which order rings pass the ranks of a communicator, from what the ranks have told each other. All ranks
-// that know the same find the same, so that nobody has to tell the result.
+// Package arrange decides in which order rings pass the ranks of a communicator, from what the ranks have told each other.
 //
-//	ranks (host, NUMA node, cache, GPU) ─┐
-//	rings that a file asks for ──────────┤
-//	measured rates between places ───────┼──> one order of ranks for each channel
-//	machines with GPUs ──────────────────┘
+//	ranks (host, NUMA node, cache, device) ──┐
+//	rings that a file asks for ──────────────┤
+//	measured rates between places ───────────┼──> one order of ranks for each channel
+//	machines, one for each host ─────────────┘
 //
-// The best that is known of a host decides: rings of a file; where every rank computes on a GPU, the rings packed into the links of the
-// hosts (package pack); measured rates; or the places alone. Whichever it is, the ranks of a host stand together, so that each ring
-// crosses a host's boundary once in each direction (where a packing leaves a host in several parts, as often as it has parts).
+// The best that is known of a host decides: rings of a file; the rings packed into the links of the hosts (package pack) where ranks are
+// bound to GPUs of their machines; measured rates; or the places alone. Whichever it is, the ranks of a host stand together, so that
+// each ring crosses a host's boundary once in each direction (where a packing leaves a host in several parts, as often as it has parts).
+//
+// All ranks that know the same find the same. What takes long, the packing, one rank finds for all:
+//
+//	New      merges hosts and ranks into one topology, and binds ranks to GPUs      bind.go
+//	Solve    packs rings into its links: on one rank, whose Solution all others get  solve.go
+//	Take     verifies a Solution against what this rank knows, and makes orders of it
+//	Near     makes orders without: where there is nothing to solve                   near.go, file.go
 //
 // It is pure: core gathers what it is given, and makes plans of what it returns.
 package arrange
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"hccl.dev/hccl/graph"
 	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/pack"
 	"hccl.dev/hccl/graph/topo"
 )
 
 // Rank is what is known of a rank.
 type Rank struct {
 	graph.Place
-	GPU   string // bus id of the GPU that it computes on; "": it computes on the host
-	Rates []Rate // what was measured from its place to others on its host
-	Rings []Ring // that a file on its host asks for
+	Device int    // number of the GPU that it says is its own; on a machine of several it may be wrong, see bind
+	Rates  []Rate // what was measured from its place to others on its host
+	Rings  []Ring // that a file on its host asks for
 }
 
 // Rate is what was measured to a place, named as in package cost.
@@ -36,21 +43,26 @@ type Rate struct {
 	BytesPerSecond float64
 }
 
-// Ring is an order of a host's ranks: by the numbers of their GPUs, or of the ranks on this host where they compute on it.
+// Ring is an order of a host's ranks: by the numbers of their GPUs, or of the ranks on this host where they are bound to none.
 type Ring struct {
 	Line int // of the file
 	Devs []int
 }
 
-// Machines are the hosts by their numbers in Place; nil where a host's is not known. They belong to Rings from then on.
+// Machines are the hosts by their numbers in Place; nil where a host's is not known. They are only read.
 type Machines []*topo.Machine
 
 // Result is how rings go.
 type Result struct {
 	Orders [][]int // of ranks; one for each channel, at least one
-	By     string  // for people: what decided
+	Ways   []Way   // of each order where it was packed, else nil
+	Width  float64 // GB/s of each channel where it was packed
+	By     string  // for people: what decided, and why nothing better
 	Faults []Fault // what was asked for and cannot be
 }
+
+// Way is by which ports a ring enters and leaves each host, by their numbers; -1 both where it stays inside, or where none is known.
+type Way []struct{ In, Out int }
 
 // Fault is what is wrong with a rank's file, for people.
 type Fault struct {
@@ -61,31 +73,18 @@ type Fault struct {
 // most is how many orders there may be: more channels help nobody.
 const most = 16
 
-// Rings finds the orders.
-func Rings(ranks []Rank, machines Machines, scope cost.Scope) Result {
-	if scope == cost.Nothing {
-		order := make([]int, len(ranks))
-		for r := range order {
-			order[r] = r
-		}
-		return Result{Orders: [][]int{order}, By: "nothing: HCCL_TOPO_SCOPE=none"}
-	}
-	a := arrangement{ranks: ranks, machines: machines}
-	a.group()
-	if asked := a.asked(); !asked {
-		if orders, err := a.packed(); err == nil {
-			return Result{Orders: orders, By: "the links between GPUs"}
-		}
-	}
-	return a.join()
-}
-
-// arrangement is the work: the ranks of each host, in the order of the hosts' lowest ranks.
-type arrangement struct {
+// Arrangement is the hosts and ranks of a communicator as one topology.
+type Arrangement struct {
 	ranks    []Rank
 	machines Machines
+	scope    cost.Scope
 	hosts    []site
+	gpus     []*topo.GPU // by rank; nil: bound to none
+	whyNot   string      // of a host's links that are not searched, "": there is none
+	file     bool        // rings of a file decide
 	faults   []Fault
+	kinds    []kind // of the hosts, with sites; once they are needed
+	sites    []pack.Site
 }
 
 // site is a host's ranks in the order of their places, and the orders that rings pass them in.
@@ -93,9 +92,20 @@ type site struct {
 	ranks []int
 	rings [][]int
 	by    string
+
+	searched bool // its ranks are bound to GPUs whose links are known
 }
 
-func (a *arrangement) group() {
+// New merges what is known.
+func New(ranks []Rank, machines Machines, scope cost.Scope) *Arrangement {
+	a := &Arrangement{ranks: ranks, machines: machines, scope: scope, gpus: make([]*topo.GPU, len(ranks))}
+	a.group()
+	a.bind()
+	a.file = scope != cost.Nothing && a.asked()
+	return a
+}
+
+func (a *Arrangement) group() {
 	places := make([]graph.Place, len(a.ranks))
 	for r := range a.ranks {
 		places[r] = a.ranks[r].Place
@@ -109,70 +119,20 @@ func (a *arrangement) group() {
 	}
 }
 
-func (a *arrangement) last() int {
+func (a *Arrangement) last() int {
 	h := a.hosts[len(a.hosts)-1]
 	return h.ranks[len(h.ranks)-1]
 }
 
-// asked takes the rings that files ask for: of each host those of its first rank that has any.
-func (a *arrangement) asked() (any bool) {
-	for k := range a.hosts {
-		h := &a.hosts[k]
-		byNumber := slices.Sorted(slices.Values(h.ranks))
-		from := slices.IndexFunc(byNumber, func(r int) bool { return len(a.ranks[r].Rings) > 0 })
-		if from < 0 {
-			continue
+// Near makes orders of files, measures and places: the hosts' orders behind each other.
+func (a *Arrangement) Near() Result {
+	if a.scope == cost.Nothing {
+		order := make([]int, len(a.ranks))
+		for r := range order {
+			order[r] = r
 		}
-		dev := a.devs(byNumber)
-		for _, ring := range a.ranks[byNumber[from]].Rings {
-			order, err := follow(ring, dev)
-			if err != nil {
-				a.faults = append(a.faults, Fault{byNumber[from], fmt.Sprintf("line %d: the channel is not used: %v; let it pass each of the %d "+
-					"once", ring.Line, err, len(h.ranks))})
-			} else if len(h.rings) < most {
-				h.rings = append(h.rings, order)
-			}
-		}
-		if h.rings != nil {
-			h.by, any = fmt.Sprintf("NCCL_GRAPH_FILE of rank %d", byNumber[from]), true
-		}
+		return Result{Orders: [][]int{order}, By: "nothing: HCCL_TOPO_SCOPE=none"}
 	}
-	return any
-}
-
-// devs are the ranks of a host by the numbers that a file has for them.
-func (a *arrangement) devs(ranks []int) map[int]int {
-	dev := map[int]int{}
-	for k, r := range ranks {
-		n := k
-		if g := a.gpu(r); g != nil {
-			n = g.Number
-		}
-		dev[n] = r
-	}
-	return dev
-}
-
-// follow is a ring in ranks. A file may be of more ranks than there are; all that are there must be in it.
-func follow(ring Ring, dev map[int]int) (order []int, err error) {
-	seen := map[int]bool{}
-	for _, d := range ring.Devs {
-		r, here := dev[d]
-		if seen[d] {
-			return nil, fmt.Errorf("it passes %d twice", d)
-		}
-		if seen[d] = true; here {
-			order = append(order, r)
-		}
-	}
-	if len(order) < len(dev) {
-		return nil, fmt.Errorf("it passes %d of the %d ranks on this host", len(order), len(dev))
-	}
-	return order, nil
-}
-
-// join puts the hosts' orders behind each other.
-func (a *arrangement) join() Result {
 	channels := 1
 	for k := range a.hosts {
 		h := &a.hosts[k]
@@ -193,16 +153,9 @@ func (a *arrangement) join() Result {
 		}
 		found.Orders = append(found.Orders, order)
 	}
-	found.By = list(by)
-	return found
-}
-
-func list(all []string) (text string) {
-	for k, s := range all {
-		if k > 0 {
-			text += ", "
-		}
-		text += s
+	found.By = strings.Join(by, ", ")
+	if a.whyNot != "" {
+		found.By += " (" + a.whyNot + ")"
 	}
-	return text
+	return found
 }

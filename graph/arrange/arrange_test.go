@@ -1,8 +1,6 @@
 package arrange_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +8,6 @@ import (
 	"hccl.dev/hccl/graph"
 	"hccl.dev/hccl/graph/arrange"
 	"hccl.dev/hccl/graph/cost"
-	"hccl.dev/hccl/graph/ncclxml"
-	"hccl.dev/hccl/graph/topo"
 )
 
 func at(host, numa, cache int) arrange.Rank {
@@ -20,7 +16,7 @@ func at(host, numa, cache int) arrange.Rank {
 
 func rings(t *testing.T, ranks []arrange.Rank, want ...[]int) arrange.Result {
 	t.Helper()
-	got := arrange.Rings(ranks, nil, cost.All)
+	got := arrange.New(ranks, nil, cost.All).Near()
 	if !slices.EqualFunc(got.Orders, want, slices.Equal) {
 		t.Errorf("%v by %s, want %v", got.Orders, got.By, want)
 	}
@@ -34,7 +30,7 @@ func TestPlaces(t *testing.T) {
 		t.Error(got.By)
 	}
 	for scope, want := range map[cost.Scope][]int{cost.LocalOnly: {0, 4, 2, 1, 3}, cost.Nothing: {0, 1, 2, 3, 4}} {
-		if got := arrange.Rings(ranks, nil, scope); len(got.Orders) != 1 || !slices.Equal(got.Orders[0], want) {
+		if got := arrange.New(ranks, nil, scope).Near(); len(got.Orders) != 1 || !slices.Equal(got.Orders[0], want) {
 			t.Errorf("scope %d: %v", scope, got.Orders)
 		}
 	}
@@ -92,108 +88,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v by %s", got.Faults, got.By)
 	}
 	ranks[1].Rings = ranks[1].Rings[1:2]
-	if got := arrange.Rings(ranks, nil, cost.All); len(got.Faults) != 1 || strings.Contains(got.By, "FILE") {
+	if got := arrange.New(ranks, nil, cost.All).Near(); len(got.Faults) != 1 || strings.Contains(got.By, "FILE") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func machine(t *testing.T, file string) *topo.Machine {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	m, _, err := ncclxml.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// onGPUs are the ranks of equal hosts, one on each GPU, dealt out to the hosts in turn.
-func onGPUs(m *topo.Machine, hosts int) (ranks []arrange.Rank) {
-	m.GPUs(func(d *topo.Device, g *topo.GPU) {
-		for h := range hosts {
-			if len(d.GPUs) == 1 {
-				r := at(h, -1, -1)
-				r.GPU = d.BusID
-				ranks = append(ranks, r)
-			}
-		}
-	})
-	return ranks
-}
-
-// On each recorded machine, for one and for two hosts: every order has each rank once, the search decides where rings can pass, and the
-// same is found again from what another rank reads.
-func TestRecordedMachines(t *testing.T) {
-	files, err := filepath.Glob("../testdata/machines/*.xml")
-	if err != nil || len(files) < 10 {
-		t.Fatal(files, err)
-	}
-	searched := 0
-	for _, file := range files {
-		for hosts := 1; hosts <= 2; hosts++ {
-			var all [2]arrange.Result
-			ranks := onGPUs(machine(t, file), hosts)
-			for k := range all {
-				var machines arrange.Machines
-				for range hosts {
-					machines = append(machines, machine(t, file))
-				}
-				all[k] = arrange.Rings(ranks, machines, cost.All)
-			}
-			if !slices.EqualFunc(all[0].Orders, all[1].Orders, slices.Equal) {
-				t.Errorf("%s: %v and then %v", file, all[0].Orders, all[1].Orders)
-			}
-			for _, order := range all[0].Orders {
-				if sorted := slices.Sorted(slices.Values(order)); len(sorted) != len(ranks) || sorted[0] != 0 ||
-					len(slices.Compact(sorted)) != len(ranks) {
-					t.Errorf("%s: %v of %d ranks", file, order, len(ranks))
-				}
-			}
-			if strings.Contains(all[0].By, "links") {
-				searched++
-			}
-		}
-	}
-	if searched < len(files) {
-		t.Errorf("the search decides %d times for %d machines", searched, len(files))
-	}
-}
-
-// Four V100 of the cube mesh on one host: neighbours on the ring are joined by NVLink.
-func TestRingsFollowNVLinks(t *testing.T) {
-	m := machine(t, "../testdata/machines/v100-cube-mesh.xml")
-	linked := map[[2]string]bool{}
-	m.GPUs(func(d *topo.Device, g *topo.GPU) {
-		for _, l := range g.NVLinks {
-			linked[[2]string{d.BusID, l.Target}] = true
-		}
-	})
-	ranks := onGPUs(m, 1)
-	got := arrange.Rings(ranks, arrange.Machines{m}, cost.All)
-	if len(got.Orders) < 2 {
-		t.Fatalf("%v by %s", got.Orders, got.By)
-	}
-	for _, order := range got.Orders {
-		for k, r := range order {
-			if next := order[(k+1)%len(order)]; !linked[[2]string{ranks[r].GPU, ranks[next].GPU}] {
-				t.Errorf("ring %v goes from rank %d to %d without an NVLink", order, r, next)
-			}
-		}
-	}
-}
-
-// Ranks that share a GPU, or a host whose machine is not known, are ordered by their places.
-func TestGPUsThatCannotBeSearched(t *testing.T) {
-	file := "../testdata/machines/amd-nvlink-pairs.xml"
-	ranks := onGPUs(machine(t, file), 1)
-	if got := arrange.Rings(ranks, nil, cost.All); got.By != "their places" {
-		t.Error(got.By)
-	}
-	if got := arrange.Rings(append(ranks, ranks[0]), arrange.Machines{machine(t, file)}, cost.All); got.By != "their places" {
-		t.Error(got.By)
 	}
 }

@@ -11,7 +11,7 @@ import (
 //
 // A ring is as slow as its slowest step, so of the tours that go from each place to the nearest one that is left, one from each start,
 // the one counts whose worst step is the best, then whose sum is. With other hosts the tour does not close.
-func (a *arrangement) near(h *site) (rings [][]int, by string) {
+func (a *Arrangement) near(h *site) (rings [][]int, by string) {
 	names, at := a.places(h)
 	cells := a.cells(h, names, at)
 	if cells == nil {
@@ -30,7 +30,7 @@ func (a *arrangement) near(h *site) (rings [][]int, by string) {
 }
 
 // places are the names of a host's places in the order of its ranks, and which of them each rank is at.
-func (a *arrangement) places(h *site) (names []string, at map[int]int) {
+func (a *Arrangement) places(h *site) (names []string, at map[int]int) {
 	at = map[int]int{}
 	for _, r := range h.ranks {
 		name := a.place(r)
@@ -44,16 +44,12 @@ func (a *arrangement) places(h *site) (names []string, at map[int]int) {
 	return names, at
 }
 
-func (a *arrangement) place(r int) string {
-	c := cost.Rank{NUMA: a.ranks[r].NUMA, Cache: a.ranks[r].Cache}
-	if g := a.gpu(r); g != nil {
-		c.Device = deviceName(g)
-	}
-	return c.Place()
+func (a *Arrangement) place(r int) string {
+	return cost.Rank{NUMA: a.ranks[r].NUMA, Cache: a.ranks[r].Cache}.Place()
 }
 
 // cells are the seconds that a byte takes between places, by number; nil where one is missing, or where there is nothing to choose.
-func (a *arrangement) cells(h *site, names []string, at map[int]int) [][]float64 {
+func (a *Arrangement) cells(h *site, names []string, at map[int]int) [][]float64 {
 	if len(names) < 3 && !(len(names) == 2 && len(a.hosts) > 1) {
 		return nil // one tour alone
 	}

@@ -45,6 +45,9 @@ type Found struct {
 	Machine *topo.Machine
 	Report  *topo.Report // of faults in files and of what is odd here
 	From    string       // for people: what the machine is made of
+	// Plan is the machine that rings are laid for: Machine; but where a file has GPUs and this machine has none, the one in the file as
+	// it is written, since somebody wants to see what would be done there.
+	Plan *topo.Machine
 }
 
 // virtual is where the service of some clouds puts the topology of a virtual machine's host, and where NCCL looks for it.
@@ -60,6 +63,9 @@ func Load(s Settings) *Found {
 		f.goBy(file, name)
 	} else {
 		topo.Clean(f.Machine, f.Report)
+	}
+	if f.Plan == nil {
+		f.Plan = f.Machine
 	}
 	if s.Dump != "" {
 		if err := Write(s.Dump, f.Machine); err != nil {
@@ -104,6 +110,9 @@ func (f *Found) goBy(open func() (fs.File, error), name string) {
 		f.Report.Fault(0, fmt.Sprintf("the topology in %s is not used: %v", name, err), "the machine is taken as "+f.From+" show it")
 		return
 	}
+	if hasGPU(m) && !hasGPU(f.Machine) {
+		f.Plan = m.Bare()
+	}
 	c := &completer{file: m, here: f.Machine, Report: f.Report}
 	c.complete()
 	again := &topo.Report{}
@@ -111,6 +120,15 @@ func (f *Found) goBy(open func() (fs.File, error), name string) {
 	f.Report.Faults = distinct(slices.Concat(said.Faults, again.Faults, f.Report.Faults))
 	f.Report.Notes = distinct(slices.Concat(ofLines(said.Notes), again.Notes, f.Report.Notes))
 	f.Machine, f.From = m, name+", completed by "+f.From
+}
+
+// hasGPU reports whether a machine has a GPU that ranks could compute on, also one that no driver was asked for.
+func hasGPU(m *topo.Machine) (found bool) {
+	const nvidia = 0x10de
+	m.Walk(func(_ *topo.CPU, d *topo.Device) {
+		found = found || len(d.GPUs) > 0 || d.Class.Role() == topo.RoleGPU && d.IDs.Vendor == nvidia
+	})
+	return found
 }
 
 func readFile(open func() (fs.File, error)) (*topo.Machine, *topo.Report, error) {

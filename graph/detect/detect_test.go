@@ -40,6 +40,11 @@ func has(m *topo.Machine) (all []string) {
 	return all
 }
 
+func gpus(m *topo.Machine) (n int) {
+	m.GPUs(func(*topo.Device, *topo.GPU) { n++ })
+	return n
+}
+
 const head = `<system version="1"><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="207">`
 
 // A file that lists places only is what NCCL's users have for virtual machines: what is there comes from the machine.
@@ -84,6 +89,9 @@ func TestFileOfAnotherMachine(t *testing.T) {
 			t.Errorf("notes %v, want %q", f.Report.Notes, says)
 		}
 	}
+	if got := has(f.Plan); len(got) != 2 || gpus(f.Plan) != 1 || gpus(f.Machine) != 0 {
+		t.Errorf("a machine without GPUs: rings are laid for one with ports %v and %d GPUs, want those of the file", got, gpus(f.Plan))
+	}
 	s.File, s.Dump = s.Dump, ""
 	if again := detect.Load(s); !cmp.Equal(has(again.Machine), has(f.Machine)) || len(again.Report.Faults) > 0 {
 		t.Errorf("what was written reads as %v, faults %v", has(again.Machine), again.Report.Faults)
@@ -106,6 +114,15 @@ func TestDumpIsTheMachine(t *testing.T) {
 		if len(f.Report.Faults)+len(again.Report.Faults) > 0 {
 			t.Errorf("%s: %v, then %v", machine, f.Report.Faults, again.Report.Faults)
 		}
+	}
+}
+
+// Where there are GPUs, rings are laid for what is there.
+func TestPlanOfMachineWithGPUs(t *testing.T) {
+	s := on(t, "h100-8gpu")
+	s.File = "../testdata/machines/v100-cube-mesh.xml"
+	if f := detect.Load(s); f.Plan != f.Machine {
+		t.Errorf("rings are laid for a machine with %d GPUs, and there is one with %d", gpus(f.Plan), gpus(f.Machine))
 	}
 }
 

@@ -86,22 +86,37 @@ func (c *cleaner) x86(cpu *CPU, bus string) {
 // flatness notices a PCI tree without switches where there must be some: a NUMA node does not have that many wide ports.
 func (c *cleaner) flatness() {
 	for _, cpu := range c.CPUs {
-		gpus, cards, switches := 0, 0, 0
-		walk(cpu.Devices, func(d *Device) {
-			gpus += len(d.GPUs)
-			if d.NIC != nil {
-				cards++
-			}
-			if len(d.Below) > 0 {
-				switches++
-			}
-		})
-		if switches == 0 && gpus >= 2 && (cpu.NUMA < 0 || gpus >= 4 && cards > 0) {
+		if gpus, cards, flat := cpu.flat(); flat {
 			c.Note(cpu.Line, fmt.Sprintf("the PCI tree is flat: %d GPUs and %d NICs hang on NUMA node %d without a switch, as virtual machines "+
 				"show it; paths between them count as going through the CPU", gpus, cards, cpu.NUMA),
 				"write the switches of the real host into the file, or trust measured rates")
 		}
 	}
+}
+
+func (cpu *CPU) flat() (gpus, cards int, flat bool) {
+	switches := 0
+	walk(cpu.Devices, func(d *Device) {
+		gpus += len(d.GPUs)
+		if d.NIC != nil {
+			cards++
+		}
+		if len(d.Below) > 0 {
+			switches++
+		}
+	})
+	return gpus, cards, switches == 0 && gpus >= 2 && (cpu.NUMA < 0 || gpus >= 4 && cards > 0)
+}
+
+// Flat reports whether nothing is known of what is near what: the PCI tree is flat, and no NVLinks join the GPUs.
+func (m *Machine) Flat() bool {
+	flat, linked := false, false
+	for _, cpu := range m.CPUs {
+		_, _, f := cpu.flat()
+		flat = flat || f
+	}
+	m.GPUs(func(_ *Device, g *GPU) { linked = linked || len(g.NVLinks) > 0 })
+	return flat && !linked
 }
 
 // completeness notices a file that lists places only: NCCL fills in what it finds there on the running machine.

@@ -13,7 +13,7 @@ import (
 )
 
 // Version is the version of all layouts of this package. Ranks of different versions do not talk.
-const Version = 2
+const Version = 3
 
 // Setting is one value that ranks must agree on.
 type Setting struct{ Name, Value string }
@@ -53,6 +53,9 @@ type Peer struct {
 	Topology   string // hash of the host's topology; "": not looked at
 	Rates      []Rate
 	Rings      []Ring
+	Device     int32    // number of the GPU that the program names
+	Described  [32]byte // SHA-256 of the Description that the rank can give of its host; zeros: none
+	Size       uint32   // of that, in bytes
 }
 
 const (
@@ -106,7 +109,8 @@ func (p *Peer) appendTopology(b []byte) []byte {
 			b = binary.LittleEndian.AppendUint32(b, uint32(d))
 		}
 	}
-	return b
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(p.Device)), p.Described[:]...)
+	return binary.LittleEndian.AppendUint32(b, p.Size)
 }
 
 func (p *Peer) decodeTopology(r *reader) {
@@ -125,6 +129,9 @@ func (p *Peer) decodeTopology(r *reader) {
 		}
 		p.Rings = append(p.Rings, ring)
 	}
+	p.Device = int32(r.u32())
+	copy(p.Described[:], r.take(32))
+	p.Size = r.u32()
 }
 
 // Fits leaves out what is too much to be told.
