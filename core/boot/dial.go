@@ -18,7 +18,7 @@ type dialing struct {
 	secret  []byte
 	from    int
 	purpose uint8
-	by      *Interface // from which to connect; nil: the kernel chooses
+	by      *Interface // from which to connect; nil: by none in particular
 
 	race    *race
 	s       *stream // after the race
@@ -26,6 +26,14 @@ type dialing struct {
 	retry   time.Time
 	why     []string
 	refused time.Time // since when every address refuses, or the service hangs up at our proof; zero: it does not
+}
+
+// way is the interface from which to connect to an address, nil where routes may decide.
+func (d *dialing) way(to netip.Addr) *Interface {
+	if s := current(); d.by == nil && s != nil {
+		return s.way(to)
+	}
+	return d.by
 }
 
 func (d *dialing) close() {
@@ -56,7 +64,7 @@ func (d *dialing) turn() (*stream, error) {
 		if time.Now().Before(d.retry) {
 			return nil, nil
 		}
-		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.by)
+		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.way)
 	}
 	s, _, greeting, err := d.race.turn()
 	if err != nil {

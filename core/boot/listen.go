@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const backlog = 4096 // connections that wait for their turn
+
 // listen tries the ports that the settings allow, from a random one on, so that processes that start together do not all try the
 // same ones first.
 func (s *Service) listen(set Settings) (uint16, error) {
@@ -19,17 +21,20 @@ func (s *Service) listen(set Settings) (uint16, error) {
 	var start [4]byte
 	rand.Read(start[:])
 	first := int(le.Uint32(start[:]) % uint32(count))
+	var last error
 	for k := range count {
-		s.listener, err = listenAt(low+uint16((first+k)%count), set.Family == "AF_INET")
+		fd, err := listenAt(low+uint16((first+k)%count), set.Family == "AF_INET")
 		if err == nil {
-			return boundPort(s.listener)
+			s.listeners = []int{fd}
+			return boundPort(fd)
 		}
+		last = err
 	}
 	if low == 0 {
-		return 0, &SystemError{"cannot listen for the other ranks", err}
+		return 0, &SystemError{"cannot listen for the other ranks", last}
 	}
 	return 0, &SystemError{fmt.Sprintf("no port of HCCL_PORT_RANGE=%s can be listened at; each process needs one, and the maker of an id "+
-		"one more: widen the range", set.Ports), err}
+		"one more: widen the range", set.Ports), last}
 }
 
 // listenAt listens on all interfaces. SO_REUSEADDR is for ports whose old connections are in TIME_WAIT; one that has a listener
@@ -48,7 +53,7 @@ func listenAt(port uint16, only4 bool) (int, error) {
 			unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
 		}
 		if err = unix.Bind(fd, sa); err == nil {
-			err = unix.Listen(fd, 4096)
+			err = unix.Listen(fd, backlog)
 		}
 		if err == nil {
 			return fd, nil

@@ -17,11 +17,11 @@ type race struct {
 	magic   uint32
 	tag     [8]byte
 	addrs   []netip.AddrPort
-	by      *Interface // from which to connect; nil: the kernel chooses
-	runs    []stream   // of the addresses that have been tried
-	why     []string   // for each address, how it failed
-	dead    int        // how many have failed
-	none    int        // how many of these were refused: nobody listens there
+	way     func(to netip.Addr) *Interface // from which to connect; nil, or an answer of nil: the kernel chooses
+	runs    []stream                       // of the addresses that have been tried
+	why     []string                       // for each address, how it failed
+	dead    int                            // how many have failed
+	none    int                            // how many of these were refused: nobody listens there
 	since   time.Time
 	another time.Time // when the next address is tried
 }
@@ -38,8 +38,8 @@ var (
 	errLost     = errors.New("it hangs up") // it died, gave its place to another process, or does not know the secret
 )
 
-func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort, by *Interface) *race {
-	r := &race{magic: magic, tag: tag, addrs: addrs, by: by, why: make([]string, len(addrs)), since: time.Now()}
+func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort, way func(netip.Addr) *Interface) *race {
+	r := &race{magic: magic, tag: tag, addrs: addrs, way: way, why: make([]string, len(addrs)), since: time.Now()}
 	for i := range r.why {
 		r.why[i] = "no answer"
 	}
@@ -50,7 +50,11 @@ func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort, by *Interface) *
 // start tries further addresses while those before have failed or have had their time.
 func (r *race) start() {
 	for i := len(r.runs); i < len(r.addrs) && (r.dead == i || time.Now().After(r.another)); i++ {
-		fd, err := connect(r.addrs[i], r.by)
+		var by *Interface
+		if r.way != nil {
+			by = r.way(r.addrs[i].Addr())
+		}
+		fd, err := connect(r.addrs[i], by)
 		r.runs = append(r.runs, stream{fd: fd})
 		r.another = time.Now().Add(headStart)
 		if err != nil {

@@ -21,10 +21,12 @@ import (
 //	  | ---------- join ----------------> |  magic, version, purpose, from, key, nonce, HMAC         (80 bytes)
 //	  | <--------- welcome -------------- |  magic, HMAC: the service proves the secret in its turn  (40 bytes)
 type Service struct {
-	listener  int
+	listeners []int // at one port: of all interfaces, and of each that shares its network with another
 	tag       [8]byte
 	addrs     []netip.AddrPort
 	nics      []Interface
+	divided   []Interface  // of nics: those whose networks overlap with another interface's
+	own       []netip.Addr // of this host
 	choice    string
 	strangers atomic.Uint64
 
@@ -98,8 +100,17 @@ func newService(set Settings) (*Service, error) {
 		s.addrs = append(s.addrs, netip.AddrPortFrom(ip, port))
 	}
 	s.nics, s.choice = chooseInterfaces(set, all, names)
+	s.own = addresses(all)
+	s.divide(all)
 	go s.serve()
 	return s, nil
+}
+
+// current is Default's, nil before its first call.
+func current() *Service {
+	theService.mu.Lock()
+	defer theService.mu.Unlock()
+	return theService.s
 }
 
 // Addrs are the addresses at which this process listens, likely ones first and loopback last. The caller must not change them.
@@ -123,21 +134,26 @@ func (s *Service) serve() {
 	var fds []unix.PollFd
 	var restUntil time.Time
 	for {
-		fds = append(fds[:0], unix.PollFd{Fd: int32(s.listener), Events: unix.POLLIN})
-		if time.Now().Before(restUntil) {
-			fds[0].Fd = -1
+		fds = fds[:0]
+		for _, fd := range s.listeners {
+			if time.Now().Before(restUntil) {
+				fd = -1
+			}
+			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 		for _, g := range s.guests {
 			fds = append(fds, g.pollFd())
 		}
 		unix.Poll(fds, s.timeout(restUntil)) // EINTR: another look does no harm
-		now, i := time.Now(), 0
+		now, i := time.Now(), len(s.listeners)
 		s.guests = slices.DeleteFunc(s.guests, func(g *guest) bool {
 			i++
-			return (fds[i].Revents != 0 || now.After(g.until)) && s.look(g, now)
+			return (fds[i-1].Revents != 0 || now.After(g.until)) && s.look(g, now)
 		})
-		if fds[0].Revents != 0 && !s.accept() {
-			restUntil = now.Add(restTime)
+		for k, fd := range s.listeners {
+			if fds[k].Revents != 0 && !s.accept(fd) {
+				restUntil = now.Add(restTime)
+			}
 		}
 	}
 }
@@ -158,9 +174,9 @@ func (s *Service) timeout(restUntil time.Time) int {
 }
 
 // accept takes new connections; false when there is no descriptor for them.
-func (s *Service) accept() bool {
+func (s *Service) accept(listener int) bool {
 	for range acceptsATurn {
-		fd, _, err := unix.Accept4(s.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		switch err {
 		case nil:
 			s.greet(opened(fd))

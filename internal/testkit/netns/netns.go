@@ -95,13 +95,26 @@ func (l *Lab) Rail() int {
 	l.ip("-n", l.Switch(), "link", "add", bridge, "type", "bridge")
 	l.ip("-n", l.Switch(), "link", "set", bridge, "up")
 	for h := range l.hosts {
-		ns, device, port := l.Host(h), Device(k), l.port(h, k)
-		l.ip("-n", ns, "link", "add", device, "type", "veth", "peer", "name", port, "netns", l.Switch())
-		l.ip("-n", l.Switch(), "link", "set", port, "master", bridge, "up")
-		l.ip("-n", ns, "addr", "add", l.Address(h, k)+"/24", "dev", device, "nodad")
-		l.ip("-n", ns, "link", "set", device, "up")
+		l.Cable(h, k)
 	}
 	return k
+}
+
+// Cable joins a host to a rail.
+func (l *Lab) Cable(host, rail int) {
+	l.t.Helper()
+	ns, device, port := l.Host(host), Device(rail), l.port(host, rail)
+	l.ip("-n", ns, "link", "add", device, "type", "veth", "peer", "name", port, "netns", l.Switch())
+	l.ip("-n", l.Switch(), "link", "set", port, "master", "br"+strconv.Itoa(rail), "up")
+	l.ip("-n", ns, "addr", "add", l.Address(host, rail)+"/24", "dev", device, "nodad")
+	l.ip("-n", ns, "link", "set", device, "up")
+}
+
+// Readdress gives a host's end of a rail an address and prefix in place of those that it has.
+func (l *Lab) Readdress(host, rail int, prefix string) {
+	l.t.Helper()
+	l.ip("-n", l.Host(host), "addr", "flush", "dev", Device(rail))
+	l.ip("-n", l.Host(host), "addr", "add", prefix, "dev", Device(rail), "nodad")
 }
 
 // Device is a host's end of a rail.
@@ -174,6 +187,12 @@ func (l *Lab) Sent(host int, device string) uint64 {
 	}
 	l.t.Fatalf("host %d has no device %s:\n%s", host, device, out)
 	return 0
+}
+
+// IP runs iproute2's ip on a host.
+func (l *Lab) IP(host int, words string) {
+	l.t.Helper()
+	l.ip(append([]string{"-n", l.Host(host)}, strings.Fields(words)...)...)
 }
 
 // Command is a program to be run on a host.
