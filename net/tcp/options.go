@@ -1,6 +1,10 @@
 package tcp
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Options are what the user has set of connections between hosts. Zero leaves the choice to the kernel.
 type Options struct {
@@ -10,8 +14,19 @@ type Options struct {
 	ReceiveBuffer int    // likewise
 }
 
+// How TCP rides an outage out: it tries again at least every resendTime, so that bytes flow soon after the wire is back, and it does not
+// give up by itself, as its count of attempts would have it do in seconds then. Who gives up is core.
+const (
+	tcpRTOMaxMS = 44 // TCP_RTO_MAX_MS, since Linux 6.15
+	resendTime  = time.Second
+	patientTime = 7 * 24 * time.Hour
+)
+
 // apply sets what a socket can be told for good. Whoever asked for more than the system allows has what it allows.
 func (o *Options) apply(fd int) {
+	if unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patientTime/time.Millisecond)) == nil {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, tcpRTOMaxMS, int(resendTime/time.Millisecond))
+	}
 	if o.TrafficClass != 0 { // a socket of IPv6 may carry IPv4: each family takes what is its own
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, o.TrafficClass)
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, o.TrafficClass)

@@ -121,12 +121,14 @@ func TestSocketOptions(t *testing.T) {
 	o := Options{TrafficClass: 0x68, SendBuffer: 64 << 10, ReceiveBuffer: 96 << 10}
 	o.apply(a)
 	for _, c := range []struct {
-		name              string
-		level, opt, least int
-	}{{"TOS", unix.IPPROTO_IP, unix.IP_TOS, 0x68}, {"SO_SNDBUF", unix.SOL_SOCKET, unix.SO_SNDBUF, 2 * 64 << 10},
+		name             string
+		level, opt, want int
+	}{{"TCP_USER_TIMEOUT", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patientTime / time.Millisecond)},
+		{"TOS", unix.IPPROTO_IP, unix.IP_TOS, 0x68},
+		{"SO_SNDBUF", unix.SOL_SOCKET, unix.SO_SNDBUF, 2 * 64 << 10},
 		{"SO_RCVBUF", unix.SOL_SOCKET, unix.SO_RCVBUF, 2 * 96 << 10}} { // the kernel doubles buffers, for its own books
-		if got, err := unix.GetsockoptInt(a, c.level, c.opt); err != nil || got != c.least {
-			t.Errorf("%s is %d (%v), want %d", c.name, got, err, c.least)
+		if got, err := unix.GetsockoptInt(a, c.level, c.opt); err != nil || got != c.want {
+			t.Errorf("%s is %d (%v), want %d", c.name, got, err, c.want)
 		}
 	}
 }
