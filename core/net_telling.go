@@ -37,6 +37,9 @@ func railTexts(rails []tcp.RailState) string {
 	var texts []string
 	for _, s := range rails {
 		text := fmt.Sprintf("%.1f MB by rail %d", float64(s.Sent)/1e6, s.Rail)
+		if s.Direct > 0 {
+			text += fmt.Sprintf(" (%.1f MB without a copy)", float64(s.Direct)/1e6)
+		}
 		if s.Rate > 0 {
 			text += fmt.Sprintf(" (%.1f MB/s of late)", float64(s.Rate)/1e6)
 		}

@@ -34,6 +34,7 @@ type Values struct {
 	SocketSendBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
+	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
 	StagingInit, StagingMax       int64         // bytes
@@ -156,6 +157,8 @@ var table = []Knob{
 		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketRecvBuffer })},
 	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
+	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",
+		count(-1, 1<<20, func(v *Values) *int { return &v.NetZeroCopy })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
 	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",

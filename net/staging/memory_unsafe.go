@@ -51,6 +51,23 @@ func lockOnFault(b []byte) error {
 	return nil
 }
 
+const dontNeedLocked = 24 // MADV_DONTNEED_LOCKED, Linux 5.18
+
+// renew gives b, whole pages, pages of zeros when it is touched next.
+func renew(b []byte) error {
+	err := unix.Madvise(b, unix.MADV_DONTNEED)
+	if err != unix.EINVAL { // the answer for locked memory
+		return err
+	}
+	if unix.Madvise(b, dontNeedLocked) == nil {
+		return nil
+	}
+	if err := unix.Munlock(b); err != nil {
+		return err
+	}
+	return unix.Madvise(b, unix.MADV_DONTNEED) // what it gets now is not locked any more
+}
+
 const preferNode = 1 // MPOL_PREFERRED of linux/mempolicy.h: other nodes where this one has no memory left
 
 // bind has pages of b come from a NUMA node.

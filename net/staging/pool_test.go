@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -144,6 +145,30 @@ func TestOneSliceForSeveralReaders(t *testing.T) {
 	b.Put()
 	if p.Stats().Out != 0 || p.Get(10, false) != b {
 		t.Error("what was used last is not used next")
+	}
+}
+
+// A buffer that the kernel may still read gets other pages, locked or not, before somebody writes to it again.
+func TestForsakenBuffersGetOtherPages(t *testing.T) {
+	for _, o := range []Options{{}, {NoLock: true}} {
+		p := &Pool{opts: o}
+		for _, n := range []uint64{4 << 10, 128 << 10} {
+			b := p.Get(n, false)
+			for k := range b.Bytes() {
+				b.Bytes()[k] = 1
+			}
+			b.Share(1)
+			b.Forsake()
+			b.Put()
+			if b.Bytes()[0] != 1 {
+				t.Error("an owner lost its bytes")
+			}
+			b.Put()
+			if again := p.Get(n, false); again != b || bytes.ContainsFunc(again.Bytes(), func(r rune) bool { return r != 0 }) {
+				t.Errorf("%d bytes, locked %v: the buffer was lost, or has the pages that it had", n, !o.NoLock)
+			}
+			b.Put()
+		}
 	}
 }
 

@@ -49,12 +49,13 @@ var Shared Pool
 
 // Buf is a buffer. Its owners are counted: a slice for several readers is sent once to each from the same memory.
 type Buf struct {
-	owners atomic.Int32
-	next   atomic.Uint32 // id+1 of the free buffer below this one, 0: none
-	id     uint32        // chunk<<indexBits | index
-	chunk  *chunk        // nil: a plain buffer
-	pool   *Pool
-	mem    []byte
+	owners   atomic.Int32
+	next     atomic.Uint32 // id+1 of the free buffer below this one, 0: none
+	forsaken atomic.Bool   // see Forsake
+	id       uint32        // chunk<<indexBits | index
+	chunk    *chunk        // nil: a plain buffer
+	pool     *Pool
+	mem      []byte
 }
 
 // Bytes is the memory, as long as the buffer's class.
@@ -66,6 +67,10 @@ func (b *Buf) Addr() device.Ptr { return address(b.mem) }
 // Share gives the buffer n owners more. The caller is one.
 func (b *Buf) Share(n int) { b.owners.Add(int32(n)) }
 
+// Forsake says that the kernel may read the memory after its last owner has put it, and nobody will be told when it no longer does:
+// the socket is gone. The memory then gets other pages, and the kernel keeps those that it has.
+func (b *Buf) Forsake() { b.forsaken.Store(true) }
+
 // Put ends one owner's use.
 func (b *Buf) Put() {
 	if b.owners.Add(-1) != 0 {
@@ -74,6 +79,12 @@ func (b *Buf) Put() {
 	if b.chunk == nil {
 		b.pool.unplain(b)
 		return
+	}
+	if b.forsaken.Load() {
+		if renew(b.mem) != nil {
+			return // it is lost, which is better than to be overwritten on its way
+		}
+		b.forsaken.Store(false)
 	}
 	b.chunk.use.Add(^uint64(0))
 	b.pool.free[b.chunk.class].push(b, b)

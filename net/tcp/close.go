@@ -114,9 +114,15 @@ func (c *conn) free(set *epollSet) {
 	}
 	c.closed = true
 	_ = epollCtl(set.ep, unix.EPOLL_CTL_DEL, c.fd, 0, 0)
+	if c.zero != nil {
+		c.unpin()
+	}
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	shaping.remove(c)
 	closeFD(c.fd)
 	c.dropBatch()
 	c.recv.drop()
+	if c.zero != nil {
+		c.zero.forsake()
+	}
 }

@@ -21,11 +21,13 @@ type conn struct {
 	state   atomic.Int32
 	blocked atomic.Bool   // the socket was full; an event says when it is not
 	sent    atomic.Uint64 // bytes
+	direct  atomic.Uint64 // of those, sent without a copy
 	rate    atomic.Uint64 // bytes per second
 	said    atomic.Bool   // the goodbye is in the socket
 	left    bool          // the peer's goodbye came by this rail; guarded by the rx baton
 	closed  bool          // fd is no longer ours; guarded by Fabric.mu
 	pulse   pulse         // guarded by Fabric.tending
+	zero    *zeroCopy     // nil: all that is sent is copied
 	send    sender
 	recv    receiver
 }

@@ -38,12 +38,15 @@ type sender struct {
 // before each attempt, so that an event for room, which comes after the attempt that found none, has the last word.
 func (c *conn) sendSome(most, batch int) (moved bool) {
 	s := &c.send
+	if c.zero != nil {
+		c.unpin()
+	}
 	if c.blocked.Load() || s.broken {
 		return false
 	}
 	for ; most > 0 && (s.first < s.count || c.fill(batch)); most-- {
 		c.blocked.Store(true)
-		n, e := sendmsg(c.fd, s.iov[s.first:s.count])
+		n, e := c.write()
 		switch e {
 		case 0:
 			s.sent(n)

@@ -5,7 +5,7 @@
 //	port (port_out.go, port_in.go)     proto.Out and proto.In of a (kind, channel)
 //	flow (flow.go)                     numbered slices, at most slots of them between a writer and its reader
 //	peer (peer.go, peer_send.go)       what waits for another rank, and which rail takes it
-//	conn (conn_send.go, conn_recv.go)  a rail: frames in and out of one socket
+//	conn (conn_send.go, conn_recv.go)  a rail: frames in and out of one socket, large slices without a copy (zerocopy.go)
 //
 // Data moves like this: Reserve borrows staging, the caller fills it, Commit queues the slice and sends what the socket takes at
 // once. What it does not take is sent when the socket has room again. At the other end the bytes are read straight into staging,
@@ -144,6 +144,7 @@ func (f *Fabric) add(rank, rail, fd int) error {
 	if p.live() != 0 {
 		c.share()
 	}
+	c.zero = newZeroCopy(fd, f.options.ZeroCopy)
 	old := p.rails[rail].Swap(c) // before its first event
 	if err := epollCtl(set.ep, unix.EPOLL_CTL_ADD, fd, socketEvents, int32(rank*MaxRails+rail)); err != nil {
 		p.rails[rail].Store(old)

@@ -8,9 +8,9 @@ import (
 
 // sendmsg sends what the socket takes of iov at once. It never raises SIGPIPE and never blocks, so the scheduler is not told of
 // the call: that would cost more than the smallest of them.
-func sendmsg(fd int, iov []unix.Iovec) (int, unix.Errno) {
+func sendmsg(fd int, iov []unix.Iovec, flags uintptr) (int, unix.Errno) {
 	msg := unix.Msghdr{Iov: unsafe.SliceData(iov), Iovlen: uint64(len(iov))}
-	n, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	n, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT|flags)
 	return int(n), e
 }
 
@@ -19,6 +19,13 @@ func recvmsg(fd int, iov []unix.Iovec) (int, unix.Errno) {
 	msg := unix.Msghdr{Iov: unsafe.SliceData(iov), Iovlen: uint64(len(iov))}
 	n, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
 	return int(n), e
+}
+
+// recvError takes a message from the socket's error queue and returns how much of control it fills.
+func recvError(fd int, control []byte) (int, unix.Errno) {
+	msg := unix.Msghdr{Control: unsafe.SliceData(control), Controllen: uint64(len(control))}
+	_, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+	return int(msg.Controllen), e
 }
 
 // epollReady returns the number of events that are there now.

@@ -111,9 +111,13 @@ type node struct {
 	gone     map[int]error    // guarded by mu
 }
 
+// zeroCopying is from how many bytes on the nodes of a test send without a copy: as a rank does that sets nothing.
+var zeroCopying = zeroAuto
+
 func newNode(me, n int) *node {
 	d := &node{bell: make(chan struct{}, 1), messages: map[int][]string{}, gone: map[int]error{}}
 	d.Fabric = New(me, n, d.ring)
+	d.Tune(Options{ZeroCopy: zeroCopying})
 	d.OnControl(func(rank int, b []byte) {
 		d.mu.Lock()
 		defer d.mu.Unlock()

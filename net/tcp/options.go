@@ -12,6 +12,7 @@ type Options struct {
 	TrafficClass  int    // the byte of that name in each packet: IPv4's TOS, IPv6's traffic class
 	SendBuffer    int    // bytes; also below 0 the kernel chooses
 	ReceiveBuffer int    // likewise
+	ZeroCopy      int    // bytes of a slice from which on it is sent without a copy; 0: never, -1: where that pays
 }
 
 // How TCP rides an outage out: it tries again at least every resendTime, so that bytes flow soon after the wire is back, and it does not

@@ -158,8 +158,10 @@ func (f *Fabric) event(e *unix.EpollEvent) (moved bool) {
 	if e.Events&unix.EPOLLOUT != 0 {
 		c.blocked.Store(false)
 		moved = c.peer.flush()
+	} else if e.Events&unix.EPOLLERR != 0 && c.zero != nil {
+		moved = c.peer.flush() // the kernel has done with a buffer
 	}
-	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP) != 0 || e.Events&unix.EPOLLERR != 0 && c.zero == nil {
 		c.recv.hup = true
 	}
 	if e.Events&^unix.EPOLLOUT != 0 && !c.recv.more {

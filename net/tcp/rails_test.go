@@ -23,37 +23,40 @@ func cut(d *node, peer, rail int) {
 
 // Slices and messages come once, whole and in order while rails between three ranks are cut and laid anew all the time.
 func TestRailsThatComeAndGo(t *testing.T) {
-	const rounds, rails = 4000, 3
-	for _, polls := range []bool{false, true} {
-		nodes := railed(t, 3, rails, loopback)
-		for _, d := range nodes {
-			d.polls = polls
-		}
-		var wait sync.WaitGroup
-		var over atomic.Bool
-		wait.Go(func() {
-			for k := 0; !over.Load(); k++ {
-				a, b, rail := k%3, (k+1)%3, 1+k%2 // rail 0 stays
-				cut(nodes[a], b, rail)
-				testkit.Eventually(t, hang, "end of a rail", func() bool {
-					return over.Load() || dead(nodes[a], b, rail) && dead(nodes[b], a, rail)
-				})
-				if !over.Load() {
-					lay(t, nodes, a, b, rail, loopback)
-				}
-				nodes[a].Tend()
+	comeAndGo(t, false, 4000)
+	comeAndGo(t, true, 4000)
+}
+
+func comeAndGo(t *testing.T, polls bool, rounds int) {
+	const rails = 3
+	nodes := railed(t, 3, rails, loopback)
+	for _, d := range nodes {
+		d.polls = polls
+	}
+	var wait sync.WaitGroup
+	var over atomic.Bool
+	wait.Go(func() {
+		for k := 0; !over.Load(); k++ {
+			a, b, rail := k%3, (k+1)%3, 1+k%2 // rail 0 stays
+			cut(nodes[a], b, rail)
+			testkit.Eventually(t, hang, "end of a rail", func() bool {
+				return over.Load() || dead(nodes[a], b, rail) && dead(nodes[b], a, rail)
+			})
+			if !over.Load() {
+				lay(t, nodes, a, b, rail, loopback)
 			}
-		})
-		var work sync.WaitGroup
-		for _, d := range nodes {
-			work.Go(func() { exchange(t, d, rounds) })
+			nodes[a].Tend()
 		}
-		work.Wait()
-		over.Store(true)
-		wait.Wait()
-		if nodes[0].cuts.Load() == 0 {
-			t.Error("no rail of rank 0 failed: the test shows nothing")
-		}
+	})
+	var work sync.WaitGroup
+	for _, d := range nodes {
+		work.Go(func() { exchange(t, d, rounds) })
+	}
+	work.Wait()
+	over.Store(true)
+	wait.Wait()
+	if nodes[0].cuts.Load() == 0 {
+		t.Error("no rail of rank 0 failed: the test shows nothing")
 	}
 }
 

@@ -134,10 +134,11 @@ func (c *conn) measure(info *unix.TCPInfo) {
 
 // RailState is what a rail to another rank has done so far.
 type RailState struct {
-	Rail  int
-	Sent  uint64 // bytes that its socket took
-	Rate  uint64 // bytes per second while it had something to send, as last measured; 0: not known
-	Alive bool
+	Rail   int
+	Sent   uint64 // bytes that its socket took
+	Direct uint64 // of those, sent from staging without a copy; on some paths the kernel makes one all the same
+	Rate   uint64 // bytes per second while it had something to send, as last measured; 0: not known
+	Alive  bool
 }
 
 // Rails are the rails to a rank that are there, or were: of one that was laid anew, since then.
@@ -145,7 +146,7 @@ func (f *Fabric) Rails(rank int) (list []RailState) {
 	p := f.peers[rank]
 	for k := range p.rails {
 		if c := p.rails[k].Load(); c != nil {
-			list = append(list, RailState{k, c.sent.Load(), c.rate.Load(), c.state.Load() != railDead || p.lost() != nil})
+			list = append(list, RailState{k, c.sent.Load(), c.direct.Load(), c.rate.Load(), c.state.Load() != railDead || p.lost() != nil})
 		}
 	}
 	return list
