@@ -65,6 +65,7 @@ func (d *dialing) turn() (*stream, error) {
 			return nil, nil
 		}
 		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.way)
+		d.addrs = d.race.addrs // whose order the reasons have
 	}
 	s, _, greeting, err := d.race.turn()
 	if err != nil {

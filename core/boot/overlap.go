@@ -33,13 +33,6 @@ func overlapped(n Interface, all []hostAddr) bool {
 	})
 }
 
-func addresses(all []hostAddr) (list []netip.Addr) {
-	for _, a := range all {
-		list = append(list, a.addr)
-	}
-	return list
-}
-
 // listenBy listens at the port of s to what comes by one interface; what comes by others goes on to the first listener. The kernel lets
 // several sockets have a port only while all of them say that they share it: they do until this one listens, so that none of another
 // process can join them.

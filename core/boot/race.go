@@ -16,7 +16,7 @@ import (
 type race struct {
 	magic   uint32
 	tag     [8]byte
-	addrs   []netip.AddrPort
+	addrs   []netip.AddrPort               // in the order in which they are tried
 	way     func(to netip.Addr) *Interface // from which to connect; nil, or an answer of nil: the kernel chooses
 	runs    []stream                       // of the addresses that have been tried
 	why     []string                       // for each address, how it failed
@@ -39,6 +39,9 @@ var (
 )
 
 func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort, way func(netip.Addr) *Interface) *race {
+	if s := current(); s != nil {
+		addrs = s.inOrder(addrs)
+	}
 	r := &race{magic: magic, tag: tag, addrs: addrs, way: way, why: make([]string, len(addrs)), since: time.Now()}
 	for i := range r.why {
 		r.why[i] = "no answer"
@@ -109,6 +112,9 @@ func (r *race) turn() (won *stream, at int, greeting []byte, err error) {
 			won := &stream{fd: s.fd}
 			s.fd = -1
 			r.close()
+			if s := current(); s != nil {
+				s.note(r.addrs[i].Addr())
+			}
 			return won, i, s.in, nil
 		case len(s.in) == challengeSize:
 			r.lose(i, errStranger)

@@ -27,6 +27,8 @@ type Service struct {
 	nics      []Interface
 	divided   []Interface  // of nics: those whose networks overlap with another interface's
 	own       []netip.Addr // of this host
+	networks  []netip.Prefix
+	reached   reached
 	choice    string
 	strangers atomic.Uint64
 
@@ -100,7 +102,10 @@ func newService(set Settings) (*Service, error) {
 		s.addrs = append(s.addrs, netip.AddrPortFrom(ip, port))
 	}
 	s.nics, s.choice = chooseInterfaces(set, all, names)
-	s.own = addresses(all)
+	for _, a := range all {
+		s.own = append(s.own, a.addr)
+		s.networks = append(s.networks, netip.PrefixFrom(a.addr, a.bits).Masked())
+	}
 	s.divide(all)
 	go s.serve()
 	return s, nil

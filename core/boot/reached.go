@@ -1,0 +1,57 @@
+package boot
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// reached are the networks by which this process has been answered from another host. Addresses on them go first from then on: what leads
+// nowhere costs a process its head start once, and not with every rank.
+type reached struct {
+	mu   sync.Mutex
+	nets []netip.Prefix // guarded by mu
+}
+
+// network is the one of this host's interfaces that an address is on. One that is on none is reached by a router, and is taken to share
+// a network with its neighbours.
+func (s *Service) network(a netip.Addr) netip.Prefix {
+	for _, n := range s.networks {
+		if n.Contains(a) {
+			return n
+		}
+	}
+	bits := 64
+	if a.Is4() {
+		bits = 24
+	}
+	return netip.PrefixFrom(a, bits).Masked()
+}
+
+// note remembers that somebody was reached at an address. One of this host's own proves nothing.
+func (s *Service) note(a netip.Addr) {
+	if a.IsLoopback() || slices.Contains(s.own, a) {
+		return
+	}
+	n := s.network(a)
+	s.reached.mu.Lock()
+	defer s.reached.mu.Unlock()
+	if !slices.Contains(s.reached.nets, n) {
+		s.reached.nets = append(s.reached.nets, n)
+	}
+}
+
+// inOrder returns the addresses with those first that lie where somebody was reached.
+func (s *Service) inOrder(addrs []netip.AddrPort) []netip.AddrPort {
+	s.reached.mu.Lock()
+	defer s.reached.mu.Unlock()
+	sorted := slices.Clone(addrs)
+	last := func(a netip.AddrPort) int {
+		if slices.Contains(s.reached.nets, s.network(a.Addr())) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(sorted, func(a, b netip.AddrPort) int { return last(a) - last(b) })
+	return sorted
+}
