@@ -13,7 +13,7 @@ import (
 
 // railKeeper lays further rails between ranks of two hosts that have several interfaces, beside the work of the communicator: init
 // waits for one connection alone, and interfaces that lead nowhere cost nobody anything. It looks after them until the communicator
-// ends, and lays those anew that failed, as often as it takes.
+// ends, and lays those anew that failed, as often as it takes; and where nothing moves at all it tries others (net_relief.go).
 //
 // The higher rank dials, from one of its interfaces to one of the other's addresses, and numbers the rail; the lower rank takes what
 // arrives. One goroutine does it all, without waiting for anybody.
@@ -22,6 +22,7 @@ type railKeeper struct {
 	svc   *boot.Service
 	inbox *boot.Inbox
 	wants []*wantedRail
+	aid   []relief // by rank
 	stop  chan struct{}
 	wait  sync.WaitGroup
 }
@@ -34,7 +35,9 @@ type wantedRail struct {
 	attempt    *boot.Attempt // under way; nil: none
 	began      time.Time     // of the attempt, or of the pause behind the last one
 	pause      time.Duration
-	worked     bool // once: then it may come back any time
+	worked     bool      // once: then it may come back any time
+	laid       time.Time // zero: it is not there
+	brief      int       // how often in turn it failed soon after it was laid
 }
 
 const (
@@ -43,6 +46,8 @@ const (
 	attemptTime   = 2 * time.Second
 	railPause     = time.Second // before a rail is tried again
 	mostRailPause = time.Minute // before one that never worked is
+	mostBrief     = 3           // doublings of the pause of one that works briefly: it is used again within 10 s
+	briefTime     = 10 * time.Second
 )
 
 // addFirst hands the first connection to rank r over.
@@ -67,14 +72,14 @@ func (c *Comm) remote(r int) bool {
 	return me.BootID != p.BootID || me.NetNS != p.NetNS
 }
 
-// keepRails begins to lay rails, if there is a rank to which several are possible: one has several interfaces then, and so has this.
+// keepRails begins to lay rails to those ranks to which several are possible: one has several interfaces then, and so has this.
 func (c *Comm) keepRails(inbox *boot.Inbox) {
 	svc, err := boot.Default()
-	several := func(r int) bool { return c.remote(r) && len(c.peers[r].Rails) > 1 }
-	if err != nil || len(c.peers[c.rank].Rails) < 2 || !slices.ContainsFunc(c.ranks(), several) {
+	if err != nil || !slices.ContainsFunc(c.ranks(), c.remote) {
 		return
 	}
-	k := &railKeeper{c: c, svc: svc, inbox: inbox, stop: make(chan struct{})}
+	several := func(r int) bool { return c.remote(r) && len(c.peers[r].Rails) > 1 && len(c.peers[c.rank].Rails) > 1 }
+	k := &railKeeper{c: c, svc: svc, inbox: inbox, aid: make([]relief, c.n), stop: make(chan struct{})}
 	for r := range c.rank {
 		if several(r) {
 			k.want(r)
@@ -169,13 +174,19 @@ func (k *railKeeper) turn(now time.Time) time.Duration {
 			pace = attendTime
 		}
 	}
+	if k.relieve(now) {
+		pace = attendTime
+	}
 	return pace
 }
 
 // dial goes on with a rail and reports whether it is being laid.
 func (k *railKeeper) dial(w *wantedRail, now time.Time) bool {
 	if w.attempt == nil {
-		if now.Sub(w.began) < w.pause || k.c.net.Alive(w.rank, w.rail) || k.c.farewell(w.rank) != "" {
+		if k.c.net.Alive(w.rank, w.rail) || k.c.farewell(w.rank) != "" {
+			return false
+		}
+		if w.lost(now); now.Sub(w.began) < w.pause {
 			return false
 		}
 		w.began = now
@@ -184,7 +195,7 @@ func (k *railKeeper) dial(w *wantedRail, now time.Time) bool {
 	fd, err := w.attempt.Turn()
 	switch {
 	case fd >= 0:
-		w.worked, w.pause = true, railPause
+		w.worked, w.pause, w.laid = true, railPause, now
 		k.add(w.rank, w.rail, fd)
 		k.c.log.Info(log.Net, "communicator %s: rail %d to rank %d goes by %s to %v", k.c.label(), w.rail, w.rank, w.by.Name, w.to.Addr())
 	case err != nil || now.Sub(w.began) > attemptTime:
@@ -204,6 +215,21 @@ func (k *railKeeper) dial(w *wantedRail, now time.Time) bool {
 	return false
 }
 
+// lost takes note that the rail failed. One that fails again and again as soon as it is used gets longer pauses, and small packets every
+// other time: it may be large ones that are lost on its way.
+func (w *wantedRail) lost(now time.Time) {
+	if w.laid.IsZero() {
+		return
+	}
+	if now.Sub(w.laid) > briefTime {
+		w.brief = 0
+	} else {
+		w.brief++
+	}
+	w.laid, w.began, w.pause = time.Time{}, now, railPause<<min(w.brief, mostBrief)/2
+	w.by.Segment = w.brief % 2 * smallSegment
+}
+
 func (k *railKeeper) add(rank, rail, fd int) {
 	k.svc.Pin(fd)
 	if err := k.c.net.AddRail(rank, rail, fd); err != nil {
@@ -219,6 +245,9 @@ func (k *railKeeper) end() {
 		if w.attempt != nil {
 			w.attempt.Close()
 		}
+	}
+	for r := range k.aid {
+		k.aid[r].close()
 	}
 	k.inbox.Close()
 }

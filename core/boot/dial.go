@@ -130,7 +130,7 @@ func (d *dialing) finish() (*stream, error) {
 // Attempt is a connection from one interface to one address, which is begun and looked after now and then.
 type Attempt struct{ d dialing }
 
-// Try begins one, see Dial for what it needs.
+// Try begins one, see Dial for what it needs. An interface without an address is any.
 func Try(by Interface, to netip.AddrPort, key Key, secret []byte, from int, purpose uint8) *Attempt {
 	return &Attempt{dialing{addrs: []netip.AddrPort{to}, key: key, secret: secret, from: from, purpose: purpose, by: &by}}
 }

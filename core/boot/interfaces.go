@@ -11,10 +11,11 @@ import (
 
 // Interface is one that may be a rail to other hosts.
 type Interface struct {
-	Name  string
-	Index int
-	Addr  netip.Addr
-	Net   netip.Prefix // what is reached by it directly
+	Name    string
+	Index   int
+	Addr    netip.Addr
+	Net     netip.Prefix // what is reached by it directly
+	Segment int          // bytes that a packet by it may carry; 0: as many as its MTU allows
 }
 
 // Interfaces are those of this process's host that are to carry data, likely ones only, each once.
@@ -54,7 +55,7 @@ func chooseInterfaces(s Settings, all []hostAddr, names []string) (nics []Interf
 }
 
 func newInterface(a hostAddr) Interface {
-	return Interface{a.name, a.index, a.addr, netip.PrefixFrom(a.addr, a.bits).Masked()}
+	return Interface{Name: a.name, Index: a.index, Addr: a.addr, Net: netip.PrefixFrom(a.addr, a.bits).Masked()}
 }
 
 func describe(nics []Interface, names []string, whys map[string]string) string {

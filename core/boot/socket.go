@@ -89,7 +89,10 @@ func connect(to netip.AddrPort, by *Interface) (int, error) {
 	}
 	opened(fd)
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	if by != nil {
+	if by != nil && by.Segment > 0 {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, by.Segment) // the other end keeps to it as well
+	}
+	if by != nil && by.Addr.IsValid() {
 		_ = unix.BindToDevice(fd, by.Name) // see Pin
 		_, own := sockaddr(netip.AddrPortFrom(by.Addr, 0))
 		if err := unix.Bind(fd, own); err != nil {

@@ -34,6 +34,7 @@ type peer struct {
 	heard   atomic.Uint64 // control messages heard; written by the holder of the fabric's rx baton
 	replies atomic.Bool   // the peer is to be told of heard
 
+	stuck   atomic.Int64               // nanoseconds for which nothing has moved on any rail
 	gone    atomic.Pointer[goneReason] // set once
 	leavers uint32                     // bits of the rails by which the peer says goodbye; guarded by the fabric's rx baton
 
@@ -62,6 +63,7 @@ func (p *peer) lost() error {
 
 // lose marks the peer as gone, for the first reason given, and tells core.
 func (p *peer) lose(err error) {
+	p.stuck.Store(0)
 	if p.gone.CompareAndSwap(nil, &goneReason{err}) && p.f.onGone != nil && !p.f.closed.Load() {
 		p.f.onGone(p.rank, err)
 	}

@@ -182,3 +182,26 @@ func TestRailsShareTheLoad(t *testing.T) {
 		}
 	}
 }
+
+// The ends of a connection take numbers of their own for rails beside those that stand still, and none that is in use.
+func TestSpareNumbers(t *testing.T) {
+	nodes := railed(t, 2, 1, loopback)
+	for k, want := range []int{MaxRails - 1, MaxRails - 3, MaxRails - 5, MaxRails - 7, -1} {
+		if got := nodes[0].Spare(1); got != want {
+			t.Errorf("rank 0 has number %d left, want %d", got, want)
+		}
+		if got := nodes[1].Spare(0); k < 3 && got != want-1 || k == 3 && got != -1 { // rail 0 is there
+			t.Errorf("rank 1 has number %d left, want one below %d", got, want)
+		}
+		if k == 4 {
+			break
+		}
+		lay(t, nodes, 0, 1, want, loopback)
+		if k < 3 {
+			lay(t, nodes, 0, 1, want-1, loopback)
+		}
+	}
+	if stuck := nodes[0].Stuck(1); stuck != 0 {
+		t.Errorf("idle rails are stuck since %v", stuck)
+	}
+}

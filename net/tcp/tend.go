@@ -24,14 +24,16 @@ const (
 
 // pulse is what the tender saw of a rail.
 type pulse struct {
+	sent  uint64    // bytes that the socket had taken
 	acked uint64    // bytes that the peer's host had taken
 	busy  uint64    // microseconds in which it had something to send
 	water int       // what the socket may hold
 	since time.Time // when that changed last, or nothing was under way
 	moves bool      // no retransmission since then was in vain
+	waits bool      // something was under way
 }
 
-// Tend looks after the rails of ranks that have several. It is to be called about every 100 ms, and does nothing fast where nothing
+// Tend looks after the rails. It is to be called about every 100 ms, and does nothing fast where nothing
 // is wrong. A rail that stands still while another one moves is suspected: its slices go by the others at once. If it moves again it
 // is used again; if not, it is given up after a while, and the other end is told.
 //
@@ -44,7 +46,7 @@ func (f *Fabric) Tend() {
 	defer f.tending.Unlock()
 	now := time.Now()
 	for _, p := range f.peers {
-		if live := p.live() | p.suspects(); live&(live-1) != 0 && p.lost() == nil {
+		if p.live()|p.suspects() != 0 && p.lost() == nil {
 			f.tend(p, now)
 		}
 	}
@@ -81,6 +83,7 @@ func (f *Fabric) tend(p *peer, now time.Time) {
 			still[k] = c
 		}
 	}
+	p.ponder(now, moving, &still)
 	for k, c := range still {
 		switch {
 		case c == nil || !moving:
@@ -102,9 +105,14 @@ func (f *Fabric) feel(c *conn, now time.Time) {
 	if c.closed {
 		return
 	}
+	q, sent := &c.pulse, c.sent.Load()
+	if sent == q.sent && !q.waits { // nothing was to be done since the last look
+		q.since, q.moves = now, true
+		return
+	}
 	info, err := unix.GetsockoptTCPInfo(c.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-	q := &c.pulse
-	if err != nil || info.Bytes_acked != q.acked || q.since.IsZero() || !waiting(info) {
+	q.sent, q.waits = sent, err == nil && waiting(info)
+	if err != nil || info.Bytes_acked != q.acked || q.since.IsZero() || !q.waits {
 		q.since, q.moves = now, true
 	} else {
 		q.moves = info.Retransmits == 0 && info.Backoff == 0

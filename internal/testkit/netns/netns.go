@@ -189,10 +189,39 @@ func (l *Lab) Sent(host int, device string) uint64 {
 	return 0
 }
 
+// Router has the switch route between the rails, for hosts that do without one of them.
+func (l *Lab) Router() {
+	l.t.Helper()
+	l.ip("netns", "exec", l.Switch(), "sysctl", "-qw", "net.ipv4.ip_forward=1")
+	for k := range l.rails {
+		l.ip("-n", l.Switch(), "addr", "add", l.Address(253, k)+"/24", "dev", "br"+strconv.Itoa(k))
+	}
+}
+
+// LoseLarge has the switch drop packets of more than 1500 bytes on a rail by which hosts send some of 9000.
+func (l *Lab) LoseLarge(rail int) {
+	l.t.Helper()
+	for h := range l.hosts {
+		for _, end := range [][2]string{{l.Host(h), Device(rail)}, {l.Switch(), l.port(h, rail)}} {
+			mtu := "9000"
+			if h == 1 && end[0] == l.Switch() {
+				mtu = "1500"
+			}
+			l.ip("-n", end[0], "link", "set", end[1], "mtu", mtu, "gso_max_segs", "1") // larger ones would pass in one piece
+		}
+	}
+}
+
 // IP runs iproute2's ip on a host.
 func (l *Lab) IP(host int, words string) {
 	l.t.Helper()
 	l.ip(append([]string{"-n", l.Host(host)}, strings.Fields(words)...)...)
+}
+
+// IPSwitch runs it on the switch.
+func (l *Lab) IPSwitch(words string) {
+	l.t.Helper()
+	l.ip(append([]string{"-n", l.Switch()}, strings.Fields(words)...)...)
 }
 
 // Command is a program to be run on a host.
