@@ -128,7 +128,7 @@ func (z *zeroCopy) judge(c *conn, copied bool) {
 	}
 }
 
-// raise sets the threshold where it adapts.
+// raise sets the threshold where it adapts. The first connection of a process says so at INFO, each at TRACE.
 func (z *zeroCopy) raise(c *conn, from int, why string) {
 	if !z.adapts || z.from == zeroNever {
 		return
@@ -138,7 +138,8 @@ func (z *zeroCopy) raise(c *conn, from int, why string) {
 	if from < zeroNever {
 		what = fmt.Sprintf("slices of less than %d KiB", from>>10)
 	}
-	log.Info(log.Net, "rail %d to rank %d sends %s with a copy: %s", c.rail, c.peer.rank, what, why)
+	log.InfoOnce(log.Net, why, "connections such as rail %d to rank %d send %s with a copy: %s", c.rail, c.peer.rank, what, why)
+	log.Trace(log.Net, "rail %d to rank %d sends %s with a copy: %s", c.rail, c.peer.rank, what, why)
 }
 
 // forsake gives up the buffers of a socket that is being closed. What the kernel still has to send goes on.
