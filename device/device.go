@@ -125,4 +125,6 @@ func Accumulator(t coll.DataType, red coll.RedOp) coll.DataType {
 type Queue interface {
 	// Submit starts cmds in order. It does not block on other ranks and does not keep cmds.
 	Submit(cmds []Cmd) (Fence, error)
+	// StreamFrom is the size in bytes of a result from which on it is better written around the caches (Cmd.Stream).
+	StreamFrom() uint64
 }

@@ -97,9 +97,6 @@ type channel struct {
 // burst bounds the slices of one channel in one Advance, so that the caller looks at its own affairs (an abort) in between.
 const burst = 64
 
-// streamBytes is the size of a receive buffer from which on results are written around the caches.
-const streamBytes = 1 << 20
-
 // Blocked is the rank that the operation waits for: whose slice is missing, or who has not read; -1 where it is nobody.
 func (r *Run) Blocked() int {
 	for i := range r.channels {

@@ -132,6 +132,8 @@ func (q *countingQueue) Submit(cmds []device.Cmd) (device.Fence, error) {
 	return device.Fence{}, nil
 }
 
+func (q *countingQueue) StreamFrom() uint64 { return 1 << 20 }
+
 // TestLargeResultsAreStreamed: into the user's buffer from the limit on, never into a slot, and all on whole lines.
 func TestLargeResultsAreStreamed(t *testing.T) {
 	for count, want := range map[uint64]bool{1<<18 - 1: false, 1 << 18: true} { // float32: one element less than 1 MiB, and 1 MiB

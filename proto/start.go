@@ -30,10 +30,10 @@ func (r *Run) Start(p *Plan, op *Op, t *Table, q device.Queue, slice uint64, tag
 			return err
 		}
 	}
+	r.queue, r.scratch = q, op.Scratch
 	if err := r.place(op, slice); err != nil {
 		return err
 	}
-	r.queue, r.scratch = q, op.Scratch
 	r.base[SendBuf], r.base[RecvBuf] = op.Send, op.Recv
 	for i := range r.cmds {
 		r.cmds[i].Scale = op.Scale
@@ -130,7 +130,7 @@ func (r *Run) place(op *Op, slice uint64) error {
 	if acc == op.Type { // device.Cmd: a result of the type Acc is a partial sum only where Acc is not the type of the sources
 		r.partial = coll.Sum
 	}
-	stream := op.reach(RecvBuf)*r.size >= streamBytes
+	stream := op.reach(RecvBuf)*r.size >= r.queue.StreamFrom()
 	for i := range r.channels {
 		c := &r.channels[i]
 		c.rounds = 0

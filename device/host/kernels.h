@@ -43,4 +43,6 @@ enum hccl_level { HCCL_BASE, HCCL_AVX2, HCCL_AVX512 };
 const struct hccl_kernels* hccl_host_kernels(void);
 // Sets the highest level to be used and returns the one that is used from now on. For tests: all processes of a job may differ.
 int hccl_host_limit(int level);
+// Bytes of a result from which on it pays to write it around the caches.
+uint64_t hccl_host_stream_from(void);
 #endif

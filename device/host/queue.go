@@ -54,6 +54,11 @@ func refused(number int, c *device.Cmd) error {
 		"divisor %d", number, c.Op, c.Red, c.NSrc, c.SrcType, c.Acc, c.NDst, c.DstType, c.Scaled, c.Div)
 }
 
+// StreamFrom is known by measurement for the makers of processors; see hccl_host_stream_from.
+func (Queue) StreamFrom() uint64 { return streamFrom }
+
+var streamFrom = uint64(C.hccl_host_stream_from())
+
 // RunFunc is the address of hccl_host_run (cmd.h), for other C code of the core, which calls it through a pointer.
 func RunFunc() unsafe.Pointer { return unsafe.Pointer(C.hccl_host_run) }
 

@@ -16,6 +16,9 @@ type Queue struct{ Cmds int }
 // Types are the element types that Queue knows.
 var Types = []coll.DataType{coll.Uint8, coll.Int32, coll.Int64, coll.Float32, coll.Float64, coll.Bfloat16, coll.Int16, coll.Uint16}
 
+// StreamFrom is a size that tests do not reach.
+func (q *Queue) StreamFrom() uint64 { return 1 << 40 }
+
 // Submit runs the commands.
 func (q *Queue) Submit(cmds []device.Cmd) (device.Fence, error) {
 	for i := range cmds {
