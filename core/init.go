@@ -125,8 +125,8 @@ func (c *Comm) limit(deadline time.Time) boot.Limit {
 // finish makes the hot state and hands the communicator over.
 func (c *Comm) finish() error {
 	c.place()
-	mail := c.seg
-	hot, err := fast.New(fast.Config{Seg: mail, N: c.n, Rank: c.rank, Kernel: host.RunFunc()})
+	hot, err := fast.New(fast.Config{Seg: c.seg, N: c.n, Rank: c.rank, Kernel: host.RunFunc(),
+		TwoShot: c.free() && c.agreed.setting.Slice == 0 && c.agreed.setting.MinChannels <= 1, StreamFrom: host.Queue{}.StreamFrom()})
 	if err != nil {
 		return err
 	}

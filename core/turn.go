@@ -230,10 +230,13 @@ func (c *Comm) step() (moved, done bool, err error) {
 	switch c.hot.Poll() {
 	case fast.Done:
 		return true, true, nil
+	case fast.Moved:
+		return true, false, nil
 	case fast.Mismatch:
 		return false, false, c.disagree(c.hot.Blocker(), errMail)
 	case fast.Failed:
-		return false, false, failf(InternalError, "rank %d: the kernel for %v refused %v", c.rank, cur.call.Type, cur.call.Func)
+		return false, false, failf(InternalError, "rank %d: the kernel for %v refused %v, or rank %d names memory that is not its own: a defect of the library",
+			c.rank, cur.call.Type, cur.call.Func, c.hot.Blocker())
 	}
 	return false, false, nil
 }
@@ -278,9 +281,9 @@ func (c *Comm) blocker() int {
 	return -1
 }
 
-// byMail reports whether a call goes by the one-shot path. All ranks get the same answer from what they share.
+// byMail reports whether a call goes the path that is shared with C. All ranks get the same answer from what they share.
 func (c *Comm) byMail(call *Call) bool {
-	return c.free() && call.Algo == "" && c.hot.Mail() && fast.Fits(mailFunc(call.Func), call.Type, call.Red, call.Count, c.n)
+	return c.free() && call.Algo == "" && c.hot.Fits(mailFunc(call.Func), call.Type, call.Red, call.Count, call.MinChannels)
 }
 
 // free reports whether nothing has narrowed the choice of algorithms.

@@ -36,6 +36,7 @@ type arena struct {
 	inUse  uint64     // bytes handed out
 	idle   uint64     // bytes that have pages and are free
 	owners []*Ports   // that hold regions
+	rooms  []*Segment // that have a room, the oldest first
 	dead   []*Segment // closed, with slices that are still to be read
 
 	clock atomic.Uint64 // counts operations' ends, to tell which ports have rested longest

@@ -2,11 +2,12 @@ package shm
 
 // The layout of a segment. Every part starts on a page; a page that nobody touches costs nothing.
 //
-//	| head | blocks | mail heads | boards | mail bodies | All ports | Pair ports | Msg ports |
+//	| head | blocks | mail heads | shots | boards | mail bodies | All ports | Pair ports | Msg ports |
 //
 //	head    one page: magic, version, sizes; the fault record
 //	block   per rank two lines: its why word, which only faults and aborts write; its state and bells
 //	mail    per rank two generations of a line (stamp, fingerprint, 48 bytes) and of a body for what does not fit into it
+//	shots   per rank three lines: how far it is in the two-shot path of two ranks (shm/fast/twoshot.c), and where its room lies
 //	board   per rank one page: 64 headers of a line each
 //	port    16 slices of a line each, written by the port's writer; then a line per reader with the number of slices it has
 //	        read. Of an All port rank i has the i-th, of a Pair or Msg port the only one.
@@ -14,7 +15,7 @@ package shm
 // The version changes with any of this: ranks of one job are the same build, a stray one is refused.
 const (
 	segmentMagic   = 0x314d48534c434348 // "HCCLSHM1"
-	segmentVersion = 1
+	segmentVersion = 2
 
 	headSize   = pageSize
 	headMagic  = 0
@@ -31,6 +32,9 @@ const (
 
 	mailGens  = 2
 	mailBody  = 8 << 10 // most bytes of a mail
+	shotLines = 3
+	shotSent  = 0            // slices sent, in the first line
+	shotKept  = 2 * lineSize // slices of operations that are finished, in the third
 	boardLen  = 64
 	boardSize = boardLen * lineSize
 
@@ -43,8 +47,8 @@ const (
 
 // layout is the offsets of a segment's parts.
 type layout struct {
-	n, channels                                  int
-	heads, boards, bodies, all, pair, msg, total uint64
+	n, channels                                         int
+	heads, shots, boards, bodies, all, pair, msg, total uint64
 }
 
 func newLayout(n, channels int) layout {
@@ -58,6 +62,7 @@ func newLayout(n, channels int) layout {
 	ranks, c := uint64(n), uint64(channels)
 	part(ranks * blockSize)
 	l.heads = part(ranks * mailGens * lineSize)
+	l.shots = part(ranks * shotLines * lineSize)
 	l.boards = part(ranks * boardSize)
 	l.bodies = part(ranks * mailGens * mailBody)
 	l.all = part(c * ranks * portSize(n))

@@ -22,6 +22,7 @@ type Segment struct {
 	ports *Ports
 	local *Local
 	arena *arena // of local
+	room  lent   // guarded by the arena's mu
 }
 
 // Create makes the segment for n ranks with ports on the given number of channels.
@@ -201,12 +202,13 @@ const (
 	Blocks Area = iota
 	MailHeads
 	MailBodies
+	Shots
 	Boards
 )
 
 // Area is the address of a part.
 func (s *Segment) Area(a Area) device.Ptr {
-	off := [...]uint64{Blocks: headSize, MailHeads: s.heads, MailBodies: s.bodies, Boards: s.boards}[a]
+	off := [...]uint64{Blocks: headSize, MailHeads: s.heads, MailBodies: s.bodies, Shots: s.shots, Boards: s.boards}[a]
 	return device.Ptr(s.base + uintptr(off))
 }
 

@@ -44,6 +44,7 @@ func (a *arena) strip(o *out) {
 // reclaim takes back at least n bytes from ports at rest, those first that have rested longest. mu is held.
 func (a *arena) reclaim(n uint64, by *Ports) {
 	want := a.inUse - min(n, a.inUse)
+	a.reclaimRooms(want)
 	passed := uint64(0)
 	for a.inUse > want {
 		p := a.longestRested(passed, by)
@@ -97,6 +98,14 @@ func (a *arena) retire(s *Segment) bool {
 // empty strips the drained ports of a retired segment and reports whether none is left.
 func (a *arena) empty(s *Segment) bool {
 	left := 0
+	if s.room.len != 0 {
+		s.room.give = nil
+		if s.RoomRead() {
+			a.stripRoom(s)
+		} else {
+			left++
+		}
+	}
 	for _, o := range s.ports.outs {
 		switch {
 		case o.staging == 0:

@@ -15,20 +15,23 @@ static int wanted(const struct hot* h, const struct hccl_item* it) {
   if (it->kind != HCCL_ITEM_CALL || (uintptr_t)it->stream > LAST_HANDLE_OF_NULL_STREAM) return 0;
   if (it->algo && it->algo[0]) return 0;
   if (!__atomic_load_n(&h->open, __ATOMIC_ACQUIRE) || __atomic_load_n(h->why, __ATOMIC_RELAXED)) return 0;
-  return hccl_hot_fits(it->func, (uint32_t)it->type, (uint32_t)it->red, it->count, h->n);
+  if (hccl_hot_fits(it->func, (uint32_t)it->type, (uint32_t)it->red, it->count, h->n)) return 1;
+  return it->min_channels <= 1 && h->two.room && hccl_two_fits(h, it->func, (uint32_t)it->type, (uint32_t)it->red, it->count);
 }
 
 // Waits for the others as long as it is likely to be short. POLL_NOT_YET: it is not, or there is a reason to look up.
 static int await(struct hot* h) {
   int r;
   for (uint32_t k = 0; k < h->spins; k++) {
-    if ((r = hccl_hot_poll(h))) return r;
+    if ((r = hccl_hot_poll(h)) == POLL_MOVED) k = 0;
+    else if (r) return r;
     if (__atomic_load_n(h->why, __ATOMIC_RELAXED)) return POLL_NOT_YET;
     PAUSE();
   }
   for (uint32_t k = 0; k < h->yields; k++) {
     sched_yield();
-    if ((r = hccl_hot_poll(h))) return r;
+    if ((r = hccl_hot_poll(h)) == POLL_MOVED) k = 0;
+    else if (r) return r;
     if (__atomic_load_n(h->why, __ATOMIC_RELAXED)) return POLL_NOT_YET;
   }
   return POLL_NOT_YET;

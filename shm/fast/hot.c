@@ -102,7 +102,7 @@ static int copy_scaled(struct hot* h, const struct op* op, char* to, uint64_t by
   return h->kernel(&c, 1);
 }
 
-// Begins an operation and posts the own mail.
+// Begins an operation and posts the own mail; one that has no room in it begins the two-shot path.
 static int post(struct hot* h, const struct op* op) {
   struct pending* p = &h->pending;
   uint64_t what = op->func | op->type << 8 | (reduces(op->func) ? op->red << 16 : 0);
@@ -113,10 +113,15 @@ static int post(struct hot* h, const struct op* op) {
   p->bytes = op->count * sizes[op->type] * (divided(op->func) ? h->n : 1);
   p->next = 0;
   p->active = 1;
+  p->failed = 0;
+  p->two = p->bytes > MAIL_BYTES;
+  if (p->two) {
+    hccl_two_begin(h);
+    return 0;
+  }
   h->mails++;
   struct mail* m = head_of(h, h->rank);
   char* to = data_of(h, h->rank);
-  p->failed = 0;
   if (reduces(op->func) && op->red == HCCL_PREMULSUM) p->failed = copy_scaled(h, op, to, p->bytes) != 0;
   else copy_small(to, op->send, p->bytes);
   if (p->failed) return POLL_FAILED; // and nothing is published
@@ -134,7 +139,7 @@ int hccl_hot_post(struct hot* h, uint32_t func, uint32_t type, uint32_t red, uin
 
 // Wakes the ranks that sleep. They wait for mail that is there by now, ours the last: whoever completes an operation rings, and
 // of ranks that do not, each has looked after its own mail was out. The fence orders our stamp before the look at the bells.
-static void ring(struct hot* h) {
+void hccl_hot_ring(struct hot* h) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   for (uint32_t r = 0; r < h->n; r++) {
     uint64_t v = __atomic_load_n((uint64_t*)(h->blocks + r * (size_t)BLOCK_SIZE + BLOCK_BELLS), __ATOMIC_RELAXED);
@@ -183,7 +188,7 @@ static int finish(struct hot* h) {
     uint64_t part = op->count * sizes[op->type], skip = op->func == FUNC_ALL_TO_ALL ? h->rank * part : 0;
     for (uint32_t r = 0; r < h->n; r++) copy_small((char*)op->recv + r * part, data_of(h, r) + skip, part);
   }
-  ring(h);
+  hccl_hot_ring(h);
   h->pending.active = 0;
   __atomic_store_n(&h->pending.item, NULL, __ATOMIC_RELAXED);
   return bad ? POLL_FAILED : POLL_DONE;
@@ -192,6 +197,7 @@ static int finish(struct hot* h) {
 static inline int poll_mail(struct hot* h) {
   struct pending* p = &h->pending;
   if (p->failed) return POLL_FAILED;
+  if (p->two) return hccl_two_poll(h);
   for (; p->next < h->n; p->next++) {
     struct mail* m = head_of(h, p->next);
     if (__atomic_load_n(&m->stamp, __ATOMIC_ACQUIRE) != h->mails) return POLL_NOT_YET;

@@ -8,6 +8,8 @@ package fast
 #cgo noescape hccl_hot_post
 #cgo nocallback hccl_hot_poll
 #cgo noescape hccl_hot_poll
+#cgo nocallback hccl_two_fits
+#cgo noescape hccl_two_fits
 #include "hot.h"
 typedef int (*hccl_kernel)(const struct hccl_cmd*, int);
 */
@@ -38,6 +40,9 @@ type Config struct {
 	Seg     *shm.Segment   // joined; nil: no other rank on this host
 	N, Rank int            // of the communicator
 	Kernel  unsafe.Pointer // int (*)(const struct hccl_cmd*, int): host.RunFunc()
+
+	TwoShot    bool   // vectors that are too long for mail go the two-shot path, where there are two ranks
+	StreamFrom uint64 // bytes of a result from which on it goes around the caches
 }
 
 // Hot is a communicator's hot state: C memory, used by the shim's fast calls and by the core.
@@ -62,6 +67,9 @@ func New(c Config) (*Hot, error) {
 	p.spins, p.yields = spins, yields
 	if c.Seg != nil {
 		h.attach(c.Seg, c.N)
+	}
+	if h.mail && c.N == 2 && c.TwoShot {
+		h.attachTwo(c.Seg, c.StreamFrom)
 	}
 	return h, nil
 }
@@ -90,6 +98,9 @@ func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointe
 
 // Free returns the memory. Nobody may be inside Func with it or hold its lock.
 func (h *Hot) Free() {
+	if h.c.two.room != nil {
+		h.seg.ForgetRoom()
+	}
 	C.hccl_hot_free(h.c)
 	h.c = nil
 }
@@ -179,13 +190,16 @@ type Op struct {
 	Send, Recv device.Ptr
 }
 
-// Fits reports whether an operation goes by mail. All ranks get the same answer, and must all act on it.
-func Fits(f coll.Func, t coll.DataType, r coll.RedOp, count uint64, n int) bool {
-	return C.hccl_hot_fits(C.uint32_t(f), C.uint32_t(t), C.uint32_t(r), C.uint64_t(count), C.uint32_t(n)) != 0
+// Fits reports whether an operation goes this path; minChannels is what the call asks for. All ranks get the same answer, and must all
+// act on it.
+func (h *Hot) Fits(f coll.Func, t coll.DataType, r coll.RedOp, count uint64, minChannels int) bool {
+	return h.mail && (fitsMail(f, t, r, count, int(h.c.n)) || minChannels <= 1 &&
+		C.hccl_two_fits(h.c, C.uint32_t(f), C.uint32_t(t), C.uint32_t(r), C.uint64_t(count)) != 0)
 }
 
-// Mail reports whether this communicator has mail: all its ranks are in one segment and there is more than one.
-func (h *Hot) Mail() bool { return h.mail }
+func fitsMail(f coll.Func, t coll.DataType, r coll.RedOp, count uint64, n int) bool {
+	return C.hccl_hot_fits(C.uint32_t(f), C.uint32_t(t), C.uint32_t(r), C.uint64_t(count), C.uint32_t(n)) != 0
+}
 
 var (
 	errKernel  = errors.New("a kernel refused a small operation: defect")
@@ -196,6 +210,11 @@ var (
 func (h *Hot) Post(op *Op) (seq uint64, err error) {
 	if h.c.pending.active != 0 || !h.mail {
 		return 0, errPending
+	}
+	if h.c.two.room == nil && h.c.two.most != 0 && !fitsMail(op.Func, op.Type, op.Red, op.Count, int(h.c.n)) {
+		if err := h.takeRoom(); err != nil {
+			return 0, err
+		}
 	}
 	bad := C.hccl_hot_post(h.c, C.uint32_t(op.Func), C.uint32_t(op.Type), C.uint32_t(op.Red), C.uint64_t(op.Count),
 		C.uint64_t(op.Scale), C.uintptr_t(op.Send), C.uintptr_t(op.Recv))
@@ -223,7 +242,8 @@ const (
 	NotYet   Result = C.POLL_NOT_YET
 	Done     Result = C.POLL_DONE     // the result is in Recv, sleeping peers were rung, nothing is pending
 	Mismatch Result = C.POLL_MISMATCH // a rank sent mail of another operation; see Blocker. The operation stays pending
-	Failed   Result = C.POLL_FAILED   // a kernel refused: a defect
+	Failed   Result = C.POLL_FAILED   // a kernel refused, or a rank names memory that it does not have: a defect
+	Moved    Result = C.POLL_MOVED    // further than before, but not done
 )
 
 // Poll looks once at the mail that is missing and completes the pending operation if it is all there. The lock is held.

@@ -29,6 +29,37 @@ struct post {
   uint64_t stamp, seq, lane_root, what, count, extra, hash, unused;
 };
 
+// How far a rank is in the two-shot path: a line for what it sends, one for what it has made, one for what it has finished.
+struct shots {
+  uint64_t sent;  // slices of all operations; stored after the rest of the line at the first slice of each
+  uint64_t print; // of the operation
+  uint64_t room;  // offset of the rank's room in its process's arena
+  uint64_t phase[2]; // where in their first lines slices begin: those that are sent, and results
+  _Alignas(LINE) uint64_t made;
+  _Alignas(LINE) uint64_t kept; // of operations that are finished
+};
+
+// Slots of a room: a slice is in slot i % ROOM_SLOTS of its half, by its number from the first operation on.
+enum { ROOM_SLOTS = 4, SLOT = 128 << 10, SLICE_MOST = SLOT - 3 * LINE, TWO_MOST = 2 << 20 };
+
+// The two-shot path of two ranks.
+struct two {
+  uint64_t most;  // bytes of the longest vector; 0: there is no such path here
+  char* room;     // own, to write; NULL: none is lent
+  uint64_t room_off;
+  const char* their_view; // the other process's arena
+  uint64_t their_size;
+  char* shots;    // of both ranks
+  uint64_t stream_from;
+  uint64_t done;  // slices of the operations before
+  // Of the operation that is pending:
+  uint64_t half, slice, slices; // elements of the first rank's chunk and of a slice; slices of each chunk
+  uint64_t round;
+  uint32_t at;
+  const char* theirs; // the other's room, once its first slice is there
+  uint64_t phase[2];  // of the other
+};
+
 // A small operation.
 struct op {
   uint32_t func, type, red;
@@ -45,6 +76,7 @@ struct pending {
   uint64_t bytes; // of a mail
   uint32_t next;  // ranks below have been heard
   uint8_t active, failed; // failed: a kernel refused, and no mail was posted
+  uint8_t two; // it goes the two-shot path
 };
 
 struct hot {
@@ -55,6 +87,7 @@ struct hot {
   uint64_t mails, posts;
   uint64_t print_what, print_count, print; // the last fingerprint: most operations are like the one before
   struct pending pending;
+  struct two two;
 
   // Written once.
   _Alignas(LINE) uint32_t n;
@@ -65,7 +98,8 @@ struct hot {
   char* bells[]; // of each rank's process
 };
 
-enum { POLL_NOT_YET, POLL_DONE, POLL_MISMATCH, POLL_FAILED };
+// MOVED: it is not done, but further than it was.
+enum { POLL_NOT_YET, POLL_DONE, POLL_MISMATCH, POLL_FAILED, POLL_MOVED };
 
 struct hot* hccl_hot_new(uint32_t n);
 void hccl_hot_free(struct hot* h);
@@ -77,6 +111,12 @@ uint64_t hccl_hot_begin(struct hot* h, uint64_t what, uint64_t count, uint64_t e
 int hccl_hot_post(struct hot* h, uint32_t func, uint32_t type, uint32_t red, uint64_t count, uint64_t scale, uintptr_t send,
                   uintptr_t recv);
 int hccl_hot_poll(struct hot* h);
+void hccl_hot_ring(struct hot* h);
+
+// The two-shot path, twoshot.c: hccl_hot_post and hccl_hot_poll go on here for what fits.
+int hccl_two_fits(const struct hot* h, uint32_t func, uint32_t type, uint32_t red, uint64_t count);
+void hccl_two_begin(struct hot* h);
+int hccl_two_poll(struct hot* h);
 
 int hccl_hot_try(struct hot* h);
 void hccl_hot_unlock(struct hot* h);

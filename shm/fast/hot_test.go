@@ -130,7 +130,7 @@ func TestMismatch(t *testing.T) {
 		}
 		h.Drop()
 		h.Unlock()
-		if h.Mail() {
+		if h.mail {
 			t.Error("mail is used after a mismatch")
 		}
 	}
@@ -161,7 +161,7 @@ func TestBeginWithoutSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Free()
-	if h.Ptr() != nil || h.Mail() {
+	if h.Ptr() != nil || h.mail {
 		t.Error("a communicator of one rank has mail")
 	}
 	if seq := h.Begin(&shm.Header{}); seq != 1 {
@@ -199,7 +199,7 @@ func TestFits(t *testing.T) {
 		{coll.Gather, coll.Float32, coll.Sum, 1, 2, false},
 	}
 	for _, x := range tests {
-		if got := Fits(x.f, x.dt, x.red, x.count, x.n); got != x.want {
+		if got := fitsMail(x.f, x.dt, x.red, x.count, x.n); got != x.want {
 			t.Errorf("%+v: %v", x, got)
 		}
 	}
@@ -293,7 +293,7 @@ func build(t testing.TB, flags ...string) string {
 	}
 	kernels, _ := filepath.Glob("../../device/host/*.c")
 	out := filepath.Join(t.TempDir(), "driver")
-	args := append(flags, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", out, "testdata/driver/driver.c", "hot.c", "fast.c")
+	args := append(flags, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", out, "testdata/driver/driver.c", "hot.c", "twoshot.c", "fast.c")
 	if text, err := exec.Command(cc, append(append(args, kernels...), "-lm")...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cc, err, text)
 	}
@@ -319,7 +319,7 @@ func TestDriver(t *testing.T) {
 func BenchmarkDriver(b *testing.B) {
 	driver := build(b, "-O2")
 	for b.Loop() {
-		for _, bytes := range []string{"8", "512", "4096", "8192"} {
+		for _, bytes := range []string{"8", "512", "4096", "8192", "65536", "262144", "1048576"} {
 			text, _ := exec.Command(driver, "bench", "2", bytes, "100000").CombinedOutput()
 			b.Logf("%s", text)
 		}

@@ -16,20 +16,22 @@
 #include <unistd.h>
 #include "../../hot.h"
 
-enum { PAGE = 4096, MOST = MAIL_BYTES * HCCL_MAX_SRC };
+enum { PAGE = 4096, ROOM = 2 * ROOM_SLOTS * SLOT, MOST = TWO_MOST };
 
 static const unsigned sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
 struct world {
   uint32_t n;
-  char *blocks, *heads, *bodies, *boards, *bells;
+  char *blocks, *heads, *bodies, *boards, *bells, *shots, *rooms;
 };
 
 static struct world make_world(uint32_t n) {
   size_t blocks = PAGE * 4, heads = n * MAIL_GENS * LINE, bodies = n * (size_t)MAIL_GENS * MAIL_BYTES, boards = n * (size_t)PAGE;
-  char* p = mmap(NULL, blocks + heads + bodies + boards + n * (size_t)PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  size_t rest = n * (size_t)PAGE, shots = n * sizeof(struct shots), rooms = n * (size_t)ROOM;
+  char* p = mmap(NULL, rooms + blocks + heads + bodies + boards + rest + shots, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) exit(2);
-  struct world w = {n, p, p + blocks, p + blocks + heads, p + blocks + heads + bodies, p + blocks + heads + bodies + boards};
+  char *q = p + rooms, *b = q + blocks + heads + bodies;
+  struct world w = {n, q, q + blocks, q + blocks + heads, b, b + boards, b + boards + rest, p};
   return w;
 }
 
@@ -46,6 +48,14 @@ static struct hot* join(const struct world* w, uint32_t rank) {
   h->kernel = hccl_host_run;
   h->open = 1;
   for (uint32_t r = 0; r < w->n; r++) h->bells[r] = w->bells + r * (size_t)PAGE;
+  if (w->n != 2) return h;
+  h->two.most = TWO_MOST;
+  h->two.room_off = rank * (uint64_t)ROOM;
+  h->two.room = w->rooms + h->two.room_off;
+  h->two.their_view = w->rooms;
+  h->two.their_size = 2 * (uint64_t)ROOM;
+  h->two.shots = w->shots;
+  h->two.stream_from = 1 << 20;
   return h;
 }
 
@@ -57,6 +67,7 @@ static int resume(struct hot* h) {
     uint32_t seen = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     __atomic_exchange_n(armed, 1, __ATOMIC_SEQ_CST);
     int r = hccl_hot_poll(h);
+    if (r == POLL_MOVED) continue;
     if (!r) {
       struct timespec limit = {20, 0};
       long rc = syscall(SYS_futex, word, 0, seen, &limit, NULL, 0);
@@ -146,6 +157,12 @@ static int check(struct hot* h, uint64_t ops, uint64_t seed) {
     uint32_t parts = it.func == FUNC_REDUCE_SCATTER || it.func == FUNC_ALL_TO_ALL ? h->n : 1;
     uint64_t most = MAIL_BYTES / sizes[it.type] / parts;
     it.count = next(&seed) % 3 ? 1 + next(&seed) % (most < 14 ? most : 14) : 1 + next(&seed) % most;
+    if (h->n == 2 && next(&seed) % 32 == 0) {
+      it.func = FUNC_ALL_REDUCE;
+      parts = 1;
+      most = (next(&seed) % 4 ? 128 << 10 : TWO_MOST - MAIL_BYTES) / sizes[it.type];
+      it.count = MAIL_BYTES / sizes[it.type] + 1 + next(&seed) % most;
+    }
     put((char*)&it.scale, it.type, 2);
     char *from = send + next(&own) % 8, *to = recv + next(&own) % 8;
     uint64_t out = it.func == FUNC_ALL_REDUCE || it.func == FUNC_REDUCE_SCATTER ? it.count : it.count * h->n;
@@ -185,7 +202,7 @@ static int bench(struct hot* h, uint64_t bytes, uint64_t ops) {
   CPU_ZERO(&set);
   CPU_SET(h->rank % sysconf(_SC_NPROCESSORS_ONLN), &set);
   sched_setaffinity(0, sizeof set, &set);
-  float *send = aligned_alloc(64, MAIL_BYTES), *recv = aligned_alloc(64, MAIL_BYTES);
+  float *send = aligned_alloc(64, MOST), *recv = aligned_alloc(64, MOST);
   uint32_t* took = calloc(ops, sizeof *took);
   for (uint64_t i = 0; i < bytes / 4; i++) send[i] = 1;
   struct hccl_item it = {.kind = HCCL_ITEM_CALL, .func = FUNC_ALL_REDUCE, .type = HCCL_F32, .red = HCCL_SUM, .count = bytes / 4};
