@@ -20,7 +20,7 @@ enum { FUNC_ALL_REDUCE = 0, FUNC_ALL_GATHER = 3, FUNC_REDUCE_SCATTER = 4, FUNC_A
 // The first line of a mail. Its stamp is stored last: who sees it sees the rest, and the body.
 struct mail {
   uint64_t stamp; // number of the mail, from 1
-  uint64_t print; // fingerprint of the operation and its number
+  uint64_t print; // chain of the fingerprints up to this operation
   char data[MAIL_INLINE];
 };
 
@@ -32,7 +32,7 @@ struct post {
 // How far a rank is in the two-shot path: a line for what it sends, one for what it has made, one for what it has finished.
 struct shots {
   uint64_t sent;  // slices of all operations; stored after the rest of the line at the first slice of each
-  uint64_t print; // of the operation
+  uint64_t print; // as in a mail
   uint64_t room;  // offset of the rank's room in its process's arena
   uint64_t phase[2]; // where in their first lines slices begin: those that are sent, and results
   _Alignas(LINE) uint64_t made;
@@ -85,6 +85,7 @@ struct hot {
   uint32_t open; // whether C may take operations
   uint64_t seq;  // last number given in lane 0
   uint64_t mails, posts;
+  uint64_t chain; // of the fingerprints of all operations so far: ranks that have parted ways do not agree again
   uint64_t print_what, print_count, print; // the last fingerprint: most operations are like the one before
   struct pending pending;
   struct two two;
