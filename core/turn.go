@@ -235,8 +235,8 @@ func (c *Comm) step() (moved, done bool, err error) {
 	case fast.Mismatch:
 		return false, false, c.disagree(c.hot.Blocker(), errMail)
 	case fast.Failed:
-		return false, false, failf(InternalError, "rank %d: the kernel for %v refused %v, or rank %d names memory that is not its own: a defect of the library",
-			c.rank, cur.call.Type, cur.call.Func, c.hot.Blocker())
+		return false, false, failf(InternalError, "rank %d: the kernel for %v refused %v, or rank %d names memory that is not its own: "+
+			"a defect of the library", c.rank, cur.call.Type, cur.call.Func, c.hot.Blocker())
 	}
 	return false, false, nil
 }
