@@ -71,7 +71,7 @@ func summing(t *testing.T, n int, spec func(id []byte, r int) *InitSpec) *world 
 }
 
 func summed(c *Comm) error {
-	p := (&shape{fn: coll.AllReduce, typ: coll.Float32, red: coll.Sum, n: c.n, count: 50000, seed: 3}).part(c.rank)
+	p := (&shape{fn: coll.AllReduce, typ: coll.Float32, red: coll.Sum, n: c.n, count: 200000, seed: 3}).part(c.rank)
 	if err := do(c, &p.call); err != nil {
 		return err
 	}

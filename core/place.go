@@ -111,14 +111,29 @@ func (a *agreement) around() string {
 	}
 	order := "by number"
 	if a.order != nil {
-		var each []string
-		for _, ranks := range a.found.Orders {
-			each = append(each, brief(ranks))
-		}
-		order = "in the order " + few(each)
+		order = "in the order " + few(a.orders())
 	}
 	return fmt.Sprintf("%s, %s, %s; rings go %s, by %s", count(graph.Hosts(a.places), "host"), count(len(nodes), "NUMA node"),
 		count(len(caches), "last-level cache"), order, a.found.By)
+}
+
+// orders are the orders of rings, each once, with the number of its channels where it has several.
+func (a *agreement) orders() (texts []string) {
+	var each []string
+	times := map[string]int{}
+	for _, ranks := range a.found.Orders {
+		text := brief(ranks)
+		if times[text]++; times[text] == 1 {
+			each = append(each, text)
+		}
+	}
+	for _, text := range each {
+		if n := times[text]; n > 1 {
+			text += fmt.Sprintf(" (%d times)", n)
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 func count(n int, what string) string {

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"hccl.dev/hccl/graph/cost/store"
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/replace"
 )
 
 // tellRings says what of this rank's NCCL_GRAPH_FILE could not be used, and writes NCCL_GRAPH_DUMP_FILE where it is this rank's to write.
@@ -25,7 +25,7 @@ func (c *Comm) tellRings() {
 	var text strings.Builder
 	err := ncclxml.WriteSearches(&text, []ncclxml.Search{c.ringSearch()})
 	if err == nil {
-		err = store.Replace(name, []byte(text.String()))
+		err = replace.File(name, []byte(text.String()))
 	}
 	if err != nil {
 		log.WarnOnce("NCCL_GRAPH_DUMP_FILE "+name, "NCCL_GRAPH_DUMP_FILE cannot be written: %v; name a file in a folder that this process "+

@@ -58,7 +58,7 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 	}
 	c.Algo = algo
 	if algo == Ring {
-		c.Channels = ringChannels(s)
+		c.Channels = ringChannels(s, op)
 	}
 	c.Slice = s.Slice
 	if c.Slice == 0 {
@@ -140,11 +140,20 @@ func channels(s *Setting) int {
 	return min(c, maxChannels)
 }
 
-// ringChannels is what the orders of the rings ask for, within the same bounds.
-func ringChannels(s *Setting) int {
+// ringChannels is what the orders of the rings ask for, within the same bounds, as far as each channel has a slice worth its steps.
+func ringChannels(s *Setting, op *Op) int {
 	own := *s
-	own.MinChannels = max(s.MinChannels, s.Rings)
+	own.MinChannels = max(s.MinChannels, min(s.Rings, int(min(chunkOf(op)/sliceMin, maxChannels))))
 	return channels(&own)
+}
+
+// chunkOf is the bytes of a chunk where rings and two shots cut an operation, over all channels.
+func chunkOf(op *Op) uint64 {
+	chunk := shared(op) * op.Type.Size()
+	if op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast {
+		chunk /= uint64(op.N)
+	}
+	return chunk
 }
 
 // shared is a count that all ranks know: Count, or for the V forms the largest share where everybody knows it.
@@ -165,16 +174,14 @@ func shared(op *Op) uint64 {
 // sliceFor cuts a chunk into equal slices, as few as sliceMax allows: each is a chance to wait. Only two ranks in two shots take at
 // least two, so that one is copied while the other is summed; more ranks have other chunks to go on with, and fewer processors.
 func sliceFor(a Algo, op *Op, channels int) uint64 {
-	chunk := shared(op) * op.Type.Size() / uint64(channels)
-	pieces := uint64(1)
+	chunk, pieces := shared(op)*op.Type.Size(), uint64(1)
 	if a != OneShot {
+		chunk = chunkOf(op)
 		if op.N == 2 {
 			pieces = 2
 		}
-		if op.Func == coll.AllReduce || op.Func == coll.Reduce || op.Func == coll.Broadcast {
-			chunk /= uint64(op.N)
-		}
 	}
+	chunk /= uint64(channels)
 	pieces = max(pieces, (chunk+sliceMax-1)/sliceMax)
 	return max((chunk/pieces+127)&^63, sliceMin)
 }

@@ -197,12 +197,14 @@ func FuzzParseAlgos(f *testing.F) {
 	})
 }
 
-// Rings in several orders take a channel for each, as far as the settings allow; other algorithms do not care.
+// Rings in several orders take a channel for each, as far as the settings allow and chunks are worth it; other algorithms do not care.
 func TestChannelsOfRings(t *testing.T) {
-	op := Op{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum, N: 4, Count: 1 << 20}
-	for _, c := range []struct{ rings, least, most, ring, other int }{
-		{0, 0, 0, 1, 1}, {1, 0, 0, 1, 1}, {3, 0, 0, 3, 1}, {3, 0, 2, 2, 1}, {3, 4, 0, 4, 4}, {99, 0, 0, 16, 1},
+	const large = 1 << 20
+	for _, c := range []struct{ count, rings, least, most, ring, other int }{
+		{large, 0, 0, 0, 1, 1}, {large, 1, 0, 0, 1, 1}, {large, 3, 0, 0, 3, 1}, {large, 3, 0, 2, 2, 1}, {large, 3, 4, 0, 4, 4},
+		{large, 99, 0, 0, 16, 1}, {2 * sliceMin, 3, 0, 0, 2, 1}, {1, 3, 0, 0, 1, 1}, {1, 3, 4, 0, 4, 4}, {1, 3, 0, 2, 1, 1},
 	} {
+		op := Op{Func: coll.AllReduce, Type: coll.Float32, Red: coll.Sum, N: 4, Count: uint64(c.count)} // a chunk has as many bytes
 		for algo, want := range map[string]int{"ring": c.ring, "twoshot": c.other} {
 			algos, err := ParseAlgos(algo)
 			if err != nil {

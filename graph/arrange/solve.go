@@ -42,11 +42,32 @@ func (a *Arrangement) Solve() (s Solution) {
 	for k := range found {
 		weights[k] = found[k].weight
 	}
-	if s.Width, s.Counts = ncclxml.Equal(weights, most); len(found) == 0 {
+	if s.Width, s.Counts = few(weights); len(found) == 0 {
 		return Solution{None: "no ring can pass the links of all hosts"}
 	}
 	s.Orders = fingerprint(found)
 	return s
+}
+
+// few makes channels of one bandwidth of weighted orders, a wider one there more often: no more of them than keep nearly all of the
+// weights, since each costs every rank steps.
+func few(weights []float64) (width float64, counts []int) {
+	const enough = 0.9
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	for channels := 1; channels <= most; channels++ {
+		width, counts = ncclxml.Equal(weights, channels)
+		kept := 0
+		for _, n := range counts {
+			kept += n
+		}
+		if float64(kept)*width >= enough*total {
+			break
+		}
+	}
+	return width, counts
 }
 
 // Take verifies what another rank has found, and makes orders of it. An error says what does not hold.

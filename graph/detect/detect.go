@@ -25,6 +25,7 @@ import (
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/replace"
 )
 
 // Settings say what a machine is made of. The zero value is the running one.
@@ -157,15 +158,11 @@ func distinct(all []topo.Fault) (once []topo.Fault) {
 	return once
 }
 
-// Write writes a machine to the file that NCCL_TOPO_DUMP_FILE names, in NCCL's form. Only to a regular file: writing to a pipe whose
-// reader has gone would be the end of the host program.
+// Write writes a machine to the file that NCCL_TOPO_DUMP_FILE names, in NCCL's form, all at once.
 func Write(name string, m *topo.Machine) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("NCCL_TOPO_DUMP_FILE cannot be written: %s is no regular file", name)
-	}
 	var text strings.Builder
 	_ = ncclxml.Write(&text, m) // a Builder takes everything
-	if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+	if err := replace.File(name, []byte(text.String())); err != nil {
 		return fmt.Errorf("NCCL_TOPO_DUMP_FILE cannot be written: %w", err)
 	}
 	return nil

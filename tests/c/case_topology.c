@@ -125,10 +125,20 @@ static void sweep_body(void) {
   MUST(comm, ncclCommDestroy(comm));
 }
 
-static int sweep(int argc, char** argv) {
+static int on_hosts(int argc, char** argv, void (*body)(void)) {
   int n = atoi(argv[0]);
   host_words = argv + 1, host_count = (argc - 1) / 2;
-  return n < 1 || n > RANKS || argc % 2 == 0 || job_run(n, times(60, 900), sweep_body) != 0;
+  return n < 1 || n > RANKS || argc % 2 == 0 || job_run(n, times(60, 900), body) != 0;
+}
+
+/* ---- once N [NAMESPACE FILE]...: one all-reduce, on hosts as above ---- */
+
+static void once_body(void) {
+  if (host_count > 0) enter_host(me * host_count / ranks);
+  ncclComm_t comm = comm_new();
+  MUST(comm, sum_checked(comm, 262144));
+  meet();
+  MUST(comm, ncclCommDestroy(comm));
 }
 
 /* ---- few: all operations in three sizes, by 1 to 5 ranks ---- */
@@ -147,7 +157,8 @@ static int few(void) {
 }
 
 int main(int argc, char** argv) {
-  if (argc > 2 && strcmp(argv[1], "sweep") == 0) return sweep(argc - 2, argv + 2);
+  if (argc > 2 && strcmp(argv[1], "sweep") == 0) return on_hosts(argc - 2, argv + 2, sweep_body);
+  if (argc > 2 && strcmp(argv[1], "once") == 0) return on_hosts(argc - 2, argv + 2, once_body);
   if (argc == 2 && strcmp(argv[1], "few") == 0) return few();
   if (argc != 2 || strcmp(argv[1], "files") != 0) {
     fprintf(stderr, "no case %s\n", argc > 1 ? argv[1] : "");

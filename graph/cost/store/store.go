@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/internal/replace"
 )
 
 // Where says where measures are kept. Neither: nowhere.
@@ -120,26 +121,5 @@ func (w Where) Write(m *cost.Measures) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return "", err
 	}
-	return name, Replace(name, text)
-}
-
-// Replace gives a file new content, all at once. Only a regular file: writing to a pipe whose reader has gone would be the end of
-// the program.
-func Replace(name string, text []byte) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return name, replace.File(name, text)
 }

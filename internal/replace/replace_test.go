@@ -1,0 +1,38 @@
+package replace
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestFile(t *testing.T) {
+	folder := t.TempDir()
+	name := filepath.Join(folder, "a")
+	for _, text := range []string{"first", "second"} {
+		if err := File(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	held, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }()
+	if err := File(name, []byte("third")); err != nil {
+		t.Fatal(err)
+	}
+	old := make([]byte, 10)
+	if n, _ := held.Read(old); string(old[:n]) != "second" {
+		t.Errorf("who has opened the file before reads %q", old[:n])
+	}
+	if File(folder, nil) == nil || File(filepath.Join(folder, "no", "a"), nil) == nil {
+		t.Error("what cannot be replaced was")
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
