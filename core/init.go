@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"time"
 
@@ -20,7 +21,7 @@ type InitSpec struct {
 	Handle   Handle
 	N, Rank  int
 	Device   int
-	IDs      [][]byte // unique ids; ranks meet at the first, whose maker must be reachable
+	IDs      [][]byte // unique ids, to whose makers the ranks are shared out
 	Blocking bool
 	Name     string
 	Began    func(*Comm) // told of the communicator before anything is waited for, so that it can be aborted; may be nil
@@ -69,12 +70,13 @@ func (c *Comm) meet(s *InitSpec) error {
 	if err != nil {
 		return err
 	}
-	c.secret = secretOf(s.IDs[0])
+	ids := bytes.Join(s.IDs, nil)
+	c.secret = secretOf(ids)
 	mine := c.describe(svc)
 	inbox := svc.Expect(mine.Door, c.secret[:])
 	defer func() { c.doneWith(inbox) }()
 	log.InfoOnce(log.Net, "interfaces", "%s", svc.Choice())
-	blobs, err := boot.Meet(s.IDs[0], c.rank, c.n, mine.Append(nil), c.limit(deadline))
+	blobs, err := boot.Meet(ids, c.rank, c.n, mine.Append(nil), c.limit(deadline))
 	if err != nil {
 		return err
 	}

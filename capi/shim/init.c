@@ -44,11 +44,14 @@ static void take_settings(const struct hccl_settings* s, struct hccl_item* item)
   item->name = s->name;
 }
 
-// join lets this process answer for ids where that falls to it: see meet.h.
+// join lets this process answer for ids where that falls to it: see meet.h. All ids of an NCCL_COMM_ID are one.
 static ncclResult_t join(const ncclUniqueId* ids, int nids, int rank, const char* who) {
   char why[512] = "";
   int e = 0;
-  for (int k = 0; k < nids && e == 0; k++) e = hccl_meet_join((const unsigned char*)ids[k].internal, rank, why, sizeof why);
+  for (int k = 0; k < nids && e == 0; k++) {
+    if (k > 0 && memcmp(&ids[k], &ids[k - 1], sizeof ids[k]) == 0) continue;
+    e = hccl_meet_join((const unsigned char*)ids[k].internal, rank, why, sizeof why);
+  }
   return e == 0 ? ncclSuccess : hccl_fail(NULL, (ncclResult_t)e, "%s: %s", who, why);
 }
 

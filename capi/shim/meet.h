@@ -12,6 +12,11 @@
 //     | <------------ answer (missing) ----------- |
 //     | <------------ answer (go or failed) ------ |   once all have come: the contacts of ranks r+1, r+2, r+4, ... mod nranks
 //
+// Several ids (ncclCommInitRankScalable) share the ranks out: id k is for the k-th part of the ranks in their order, the first parts
+// being larger by one where it does not come out even. The first rank of a part speaks for it: once the part has met, it comes to the
+// maker of the first id, where the speakers meet in a roll call of their own. A part that has failed sends a herald to all makers.
+// Who waits for a part at the limit asks its maker who is missing there.
+//
 // Whoever cannot prove the secret is a stranger: it gets a challenge, some seconds and a place among at most 128, no more.
 //
 // Fork. The listener and its record lock are inherited. Whoever holds the lock answers; the kernel gives it free when its holder
@@ -23,7 +28,7 @@
 #include <stddef.h>
 
 enum {
-  HCCL_WIRE_VERSION = 1,
+  HCCL_WIRE_VERSION = 2,
 
   // The unique id: 128 bytes.
   HCCL_ID_SIZE = 128,
@@ -57,12 +62,20 @@ enum {
   HCCL_HELLO_CONTACT = 8, // u32: length
   HCCL_HELLO_RANK = 12,   // u32
   HCCL_HELLO_NRANKS = 16, // u32
+  HCCL_HELLO_IDS = 20,    // 3 bytes: how many ids the ranks are shared out to
+  HCCL_HELLO_ROLE = 23,   // u8
   HCCL_HELLO_NUMBER = 24, // u64
   HCCL_HELLO_NONCE = 32,  // 16 bytes
   HCCL_MAX_LIBRARY = 512,
   HCCL_MAX_CONTACT = 512,
   HCCL_MAX_RANKS = 1 << 20,
   HCCL_MAC_SIZE = 32,
+
+  // What a rank comes as.
+  HCCL_MEMBER = 0,  // of the part that the id is for
+  HCCL_SPEAKER = 1, // of a part, to the others of its kind
+  HCCL_ASKER = 2,   // who of that rank's part is missing?
+  HCCL_HERALD = 3,  // the roll call of that rank's part has failed: the payload of the answer stands in the place of the contact
 
   // A request of a rank that waits.
   HCCL_REQUEST_SIZE = 8,
@@ -84,6 +97,7 @@ enum {
   HCCL_GO = 1,      // u32 count, then for each partner u32 rank, u32 length, contact
   HCCL_MISSING = 2, // u32 how many are missing, then the first of them as u32
   HCCL_FAILED = 3,  // u32 reason, u32 rank that caused it, u32 how many ranks follow, missing ranks as u32, text
+  HCCL_ABSENT = 4,  // to an asker, as HCCL_MISSING
   HCCL_MAX_NAMED = 256, // ranks named as missing
 
   // Reasons for a failed roll call.
@@ -96,6 +110,8 @@ enum {
   HCCL_WHY_ABORTED = 7,
   HCCL_WHY_GARBAGE = 8,
   HCCL_WHY_FULL = 9,
+  HCCL_WHY_MAKER = 10, // the maker of a part's id cannot be reached
+  HCCL_WHY_IDS = 11,   // the ids are not the same ones in the same order on all ranks
 };
 
 // Makes a unique id and sees to it that this process answers for it. 0, or an ncclResult_t and a text.

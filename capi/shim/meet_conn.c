@@ -11,7 +11,7 @@
 #include "meet_parts.h"
 
 enum {
-  MAX_UNPROVEN = 128, // the oldest is dropped for a new one, so that strangers cannot keep the ranks out
+  MAX_UNPROVEN = 128, // beside the ranks that are awaited; the oldest is dropped for a new one, so that strangers keep no rank out
   UNPROVEN_MS = 5000, // for a hello
   LINGER_MS = 1000,   // for the other end to close first after its last answer
   FULL_TOO_LONG_MS = 1000, // without a descriptor for those who come
@@ -143,7 +143,7 @@ static void arrive(struct root* r, int fd) {
     return;
   }
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  if (unproven >= MAX_UNPROVEN) drop_oldest_stranger();
+  if (unproven >= MAX_UNPROVEN && unproven >= MAX_UNPROVEN + hccl_meet_awaited()) drop_oldest_stranger();
   unproven++;
   *c = (struct conn){.fd = fd, .root = r, .until = hccl_meet_now() + UNPROVEN_MS};
   hccl_meet_conns[hccl_meet_count++] = c;

@@ -1,6 +1,6 @@
 // What the parts of the root know of each other: meet.c (ids, fork), meet_serve.c (the thread), meet_conn.c (connections),
-// meet_roll.c (the roll call), meet_host.c (addresses, ports, random bytes). All state is guarded by hccl_meet_mu, which the thread
-// gives up only in poll().
+// meet_hello.c (what ranks say), meet_roll.c (the roll call), meet_host.c (addresses, ports, random bytes). All state is guarded by
+// hccl_meet_mu, which the thread gives up only in poll().
 #ifndef HCCL_MEET_PARTS_H
 #define HCCL_MEET_PARTS_H
 #include <pthread.h>
@@ -14,6 +14,7 @@
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 }; // of ncclResult_t
 enum { MAX_JOINED = 16 };
 enum { WINDOW = 1 << 16 }; // numbers of which a root remembers whether they were used
+enum { MAX_TEXT = 2 * HCCL_MAX_LIBRARY, MAX_REASON = 12 + 4 * HCCL_MAX_NAMED + MAX_TEXT }; // bytes of why a roll has failed
 enum { MAX_HELLO = HCCL_HELLO_SIZE + HCCL_MAX_LIBRARY + HCCL_MAX_CONTACT + HCCL_MAC_SIZE };
 
 // What forked children and the maker share: which ids exist and which were used up.
@@ -25,12 +26,16 @@ struct ledger {
 
 struct conn;
 
-// The ranks that have come under one id. A failed roll stays for a while to tell late ranks why.
+// The ranks that have come under one id: those of its part, or under the first of several also the speakers of the parts. A failed
+// roll stays for a while to tell late ranks why.
 struct roll {
   struct roll* next;
   uint64_t number;
+  uint32_t nranks, ids; // of the communicator
+  uint32_t first;       // rank of the part
   uint32_t n, here;
-  struct conn** at;     // by rank, NULL: missing
+  int speakers;         // a roll of speakers
+  struct conn** at;     // members from the first rank on, or speakers by their part; NULL: missing
   unsigned char* failed; // payload of the answer that all get
   size_t failed_len;
 };
@@ -59,7 +64,7 @@ struct conn {
   struct root* root;
   struct roll* roll;
   int64_t until; // milliseconds; UNPROVEN and ANSWERED only
-  uint32_t rank, serial;
+  uint32_t rank, slot, serial; // slot: in its roll
   unsigned char challenge[HCCL_CHALLENGE_SIZE], secret[16];
   size_t in_len, hello_len, out_len, out_sent;
   unsigned char* out;
@@ -95,12 +100,26 @@ int hccl_meet_serves(const struct root* r); // whether r still has connections
 void hccl_meet_drop_all(void);
 
 // meet_roll.c
-void hccl_meet_hello(struct conn* c);   // a whole hello is in c->in
-void hccl_meet_request(struct conn* c); // a whole request is in c->request
-void hccl_meet_gone(struct conn* c);    // a proven rank's connection has ended
-void hccl_meet_full(void);              // no descriptor is left
+struct roll* hccl_meet_find(const struct root* r, uint64_t number, int speakers); // a failed one serves both
+struct roll* hccl_meet_new_roll(struct root* r, const struct roll* like);
 void hccl_meet_free_rolls(struct root* r);
 int hccl_meet_used(const struct ledger* l, uint64_t number);
+uint64_t hccl_meet_awaited(void); // ranks that are yet to come, of all rolls
+uint32_t hccl_meet_part_of(uint32_t rank, uint32_t n, uint32_t ids);
+uint32_t hccl_meet_first_of(uint32_t part, uint32_t n, uint32_t ids);
+uint32_t hccl_meet_first_here(const struct roll* l);
+uint32_t hccl_meet_missing(const struct roll* l, unsigned char* out); // the first ranks that are missing; how many it wrote
+// The payload of a failure on account of a rank, of at most MAX_REASON bytes, and its length.
+size_t hccl_meet_reason(unsigned char* payload, const struct roll* l, uint32_t why, uint32_t rank, const char* text);
+// The rolls under a number have failed, and it is used up: all who wait are told, and who comes later too.
+void hccl_meet_fail(struct root* r, uint64_t number, const unsigned char* payload, size_t n);
+void hccl_meet_go(struct root* r, struct roll* l); // all have come
+void hccl_meet_gone(struct conn* c);               // a proven rank's connection has ended
+void hccl_meet_full(void);                         // no descriptor is left
+
+// meet_hello.c
+void hccl_meet_hello(struct conn* c);   // a whole hello is in c->in
+void hccl_meet_request(struct conn* c); // a whole request is in c->request
 
 // meet_host.c
 int64_t hccl_meet_now(void); // milliseconds

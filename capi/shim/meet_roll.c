@@ -5,26 +5,26 @@
 
 #include "meet_parts.h"
 
-enum { MAX_FAILED = 64, MAX_TEXT = 2 * HCCL_MAX_LIBRARY }; // failed rolls that a root remembers; bytes of a reason
+enum { MAX_FAILED = 64 }; // failed rolls that a root remembers
 
 // --- Rolls ---
 
-static struct roll* find(const struct root* r, uint64_t number) {
+// Under one number there may be two rolls, of members and of speakers. They fail together.
+struct roll* hccl_meet_find(const struct root* r, uint64_t number, int speakers) {
   struct roll* l = r->rolls;
-  while (l && l->number != number) l = l->next;
+  while (l && (l->number != number || (l->speakers != speakers && !l->failed))) l = l->next;
   return l;
 }
 
-static struct roll* new_roll(struct root* r, uint64_t number, uint32_t n) {
-  struct roll* l = calloc(1, sizeof *l);
+struct roll* hccl_meet_new_roll(struct root* r, const struct roll* like) {
+  struct roll* l = malloc(sizeof *l);
   if (!l) return NULL;
-  l->at = calloc(n, sizeof *l->at);
+  *l = *like;
+  l->at = calloc(l->n, sizeof *l->at);
   if (!l->at) {
     free(l);
     return NULL;
   }
-  l->number = number;
-  l->n = n;
   l->next = r->rolls;
   r->rolls = l;
   return l;
@@ -62,6 +62,44 @@ static void mark_used(struct root* r, uint64_t number) {
   if (r->fixed) hccl_meet_close_root(r);
 }
 
+uint64_t hccl_meet_awaited(void) {
+  uint64_t n = 0;
+  for (const struct root* r = hccl_meet_roots; r; r = r->next)
+    for (const struct roll* l = r->rolls; l; l = l->next)
+      if (!l->failed) n += l->n - l->here;
+  return n;
+}
+
+// --- Parts: rank r of n belongs to the part of one of several ids ---
+
+uint32_t hccl_meet_part_of(uint32_t rank, uint32_t n, uint32_t ids) {
+  uint32_t each = n / ids, larger = n % ids; // the first parts have one rank more
+  return rank < larger * (each + 1) ? rank / (each + 1) : larger + (rank - larger * (each + 1)) / each;
+}
+
+uint32_t hccl_meet_first_of(uint32_t part, uint32_t n, uint32_t ids) {
+  return part * (n / ids) + (part < n % ids ? part : n % ids);
+}
+
+static uint32_t rank_at(const struct roll* l, uint32_t slot) {
+  return l->speakers ? hccl_meet_first_of(slot, l->nranks, l->ids) : l->first + slot;
+}
+
+// --- Failing ---
+
+uint32_t hccl_meet_first_here(const struct roll* l) {
+  for (uint32_t k = 0; k < l->n; k++)
+    if (l->at[k]) return rank_at(l, k);
+  return 0;
+}
+
+uint32_t hccl_meet_missing(const struct roll* l, unsigned char* out) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < l->n && n < HCCL_MAX_NAMED; k++)
+    if (!l->at || !l->at[k]) put32(out + 4 * n++, rank_at(l, k));
+  return n;
+}
+
 // The oldest of too many failed rolls goes; ranks that come later hear that the id was used.
 static void trim_failed(struct root* r) {
   struct roll **oldest = NULL, *l;
@@ -74,34 +112,7 @@ static void trim_failed(struct root* r) {
   free_roll(l);
 }
 
-// --- Failing ---
-
-static uint32_t first_here(const struct roll* l) {
-  for (uint32_t k = 0; k < l->n; k++)
-    if (l->at[k]) return k;
-  return 0;
-}
-
-// Writes the first missing ranks to out and returns how many it wrote; all counts them all.
-static uint32_t missing(const struct roll* l, unsigned char* out, uint32_t* all) {
-  uint32_t n = 0;
-  *all = l->n - l->here;
-  for (uint32_t k = 0; k < l->n && n < HCCL_MAX_NAMED; k++)
-    if (!l->at[k]) put32(out + 4 * n++, k);
-  return n;
-}
-
-// The roll call has failed because of one rank: all who wait are told, and who comes later too.
-static void fail_roll(struct root* r, struct roll* l, uint32_t why, uint32_t rank, const char* text) {
-  unsigned char payload[12 + 4 * HCCL_MAX_NAMED + MAX_TEXT];
-  uint32_t all, named = why == HCCL_WHY_TIMEOUT ? missing(l, payload + 12, &all) : 0;
-  size_t n = 12 + 4 * (size_t)named, len = strlen(text);
-  if (len > MAX_TEXT) len = MAX_TEXT;
-  put32(payload, why);
-  put32(payload + 4, rank);
-  put32(payload + 8, named);
-  memcpy(payload + n, text, len);
-  n += len;
+static void end_roll(struct roll* l, const unsigned char* payload, size_t n) {
   for (uint32_t k = 0; k < l->n; k++)
     if (l->at[k]) hccl_meet_queue(l->at[k], HCCL_FAILED, payload, n);
   free(l->at);
@@ -109,46 +120,48 @@ static void fail_roll(struct root* r, struct roll* l, uint32_t why, uint32_t ran
   l->failed = malloc(n);
   l->failed_len = n;
   if (l->failed) memcpy(l->failed, payload, n);
-  mark_used(r, l->number);
-  if (!l->failed) {
-    remove_roll(r, l);
+}
+
+void hccl_meet_fail(struct root* r, uint64_t number, const unsigned char* payload, size_t n) {
+  for (struct roll** at = &r->rolls; *at;) {
+    struct roll* l = *at;
+    if (l->number == number && !l->failed) end_roll(l, payload, n);
+    if (l->at || l->failed) {
+      at = &l->next;
+      continue;
+    }
+    *at = l->next;
     free_roll(l);
   }
+  mark_used(r, number);
   trim_failed(r);
 }
 
-// Fails the roll because of what c said, and tells c, which need not be on it.
-static void refuse(struct conn* c, struct roll* l, uint32_t why, const char* text) {
-  struct root* r = c->root;
-  unsigned char payload[12 + MAX_TEXT] = {0};
-  size_t n = strlen(text) < MAX_TEXT ? strlen(text) : MAX_TEXT;
-  fail_roll(r, l, why, c->rank, text);
-  if (c->state == ANSWERED || c->fd < 0) return;
+size_t hccl_meet_reason(unsigned char* payload, const struct roll* l, uint32_t why, uint32_t rank, const char* text) {
+  uint32_t named = why == HCCL_WHY_TIMEOUT ? hccl_meet_missing(l, payload + 12) : 0;
+  size_t n = 12 + 4 * (size_t)named, len = strlen(text);
+  if (len > MAX_TEXT) len = MAX_TEXT;
   put32(payload, why);
-  put32(payload + 4, c->rank);
-  memcpy(payload + 12, text, n);
-  hccl_meet_queue(c, HCCL_FAILED, payload, 12 + n);
-}
-
-static void used_up(struct conn* c) {
-  unsigned char payload[12] = {0};
-  put32(payload, HCCL_WHY_USED);
-  put32(payload + 4, c->rank);
-  hccl_meet_queue(c, HCCL_FAILED, payload, sizeof payload);
+  put32(payload + 4, rank);
+  put32(payload + 8, named);
+  memcpy(payload + n, text, len);
+  return n + len;
 }
 
 void hccl_meet_gone(struct conn* c) {
+  unsigned char payload[MAX_REASON];
   char text[96];
   snprintf(text, sizeof text, "rank %u went away while the others were being waited for", c->rank);
   c->state = ANSWERED; // no answer can reach it
-  c->roll->at[c->rank] = NULL;
+  c->roll->at[c->slot] = NULL;
   c->roll->here--;
-  fail_roll(c->root, c->roll, HCCL_WHY_GONE, c->rank, text);
+  hccl_meet_fail(c->root, c->roll->number, payload, hccl_meet_reason(payload, c->roll, HCCL_WHY_GONE, c->rank, text));
 }
 
 void hccl_meet_full(void) {
   struct root* of = NULL;
   struct roll* most = NULL;
+  unsigned char payload[MAX_REASON];
   char text[160];
   for (struct root* r = hccl_meet_roots; r; r = r->next)
     for (struct roll* l = r->rolls; l; l = l->next)
@@ -156,118 +169,34 @@ void hccl_meet_full(void) {
   if (!most || most->here == 0) return;
   snprintf(text, sizeof text, "the maker of the id has no descriptor left after %u of %u ranks: raise its limit (ulimit -n)", most->here,
            most->n);
-  fail_roll(of, most, HCCL_WHY_FULL, first_here(most), text);
+  hccl_meet_fail(of, most->number, payload, hccl_meet_reason(payload, most, HCCL_WHY_FULL, hccl_meet_first_here(most), text));
 }
 
 // --- Going ---
 
-// The contacts of ranks r+1, r+2, r+4, ...: whom rank r connects to for the rounds.
-static size_t partners(const struct roll* l, uint32_t rank, unsigned char* out) {
+// The contacts of those 1, 2, 4, ... places further on: whom the one at slot connects to for the rounds.
+static size_t partners(const struct roll* l, uint32_t slot, unsigned char* out) {
   uint32_t count = 0;
   size_t n = 4;
   for (uint32_t step = 1; step < l->n; step *= 2, count++) {
-    uint32_t p = (rank + step) % l->n, len = get32(l->at[p]->in + HCCL_HELLO_CONTACT);
-    put32(out + n, p);
+    const struct conn* p = l->at[(slot + step) % l->n];
+    uint32_t len = get32(p->in + HCCL_HELLO_CONTACT);
+    put32(out + n, p->rank);
     put32(out + n + 4, len);
-    memcpy(out + n + 8, l->at[p]->in + HCCL_HELLO_SIZE + get16(l->at[p]->in + HCCL_HELLO_LIBRARY), len);
+    memcpy(out + n + 8, p->in + HCCL_HELLO_SIZE + get16(p->in + HCCL_HELLO_LIBRARY), len);
     n += 8 + len;
   }
   put32(out, count);
   return n;
 }
 
-// All have come: each is told its partners, and the roll is forgotten but for its number.
-static void go(struct root* r, struct roll* l) {
+// The id is used up then, but for the first of several, where the speakers are yet to meet. Whoever calls init with its ids again
+// before they do must not wait for ever.
+void hccl_meet_go(struct root* r, struct roll* l) {
   unsigned char payload[4 + 20 * (8 + HCCL_MAX_CONTACT)]; // 20 = log2 of HCCL_MAX_RANKS
+  static const unsigned char used[12] = {HCCL_WHY_USED};
   for (uint32_t k = 0; k < l->n; k++) hccl_meet_queue(l->at[k], HCCL_GO, payload, partners(l, k, payload));
   remove_roll(r, l);
-  mark_used(r, l->number);
+  if (l->speakers || l->ids == 1 || l->first > 0) hccl_meet_fail(r, l->number, used, sizeof used);
   free_roll(l);
-}
-
-// --- What ranks say ---
-
-static int proves(struct conn* c, uint64_t number) {
-  unsigned char mac[HCCL_MAC_SIZE];
-  if (c->root->fixed) memcpy(c->secret, c->root->key, sizeof c->secret);
-  else hccl_meet_secret(c->root, number, c->secret);
-  size_t n = c->hello_len - HCCL_MAC_SIZE;
-  struct hccl_hmac m;
-  hccl_hmac_init(&m, c->secret, sizeof c->secret);
-  hccl_hmac_add(&m, "hccl hello", 10);
-  hccl_hmac_add(&m, c->challenge, sizeof c->challenge);
-  hccl_hmac_add(&m, c->in, n);
-  hccl_hmac_end(&m, mac);
-  return number < __atomic_load_n(&c->root->ledger->next, __ATOMIC_ACQUIRE) && hccl_mac_equal(mac, c->in + n);
-}
-
-static void other_version(struct conn* c, struct roll* l) {
-  char text[MAX_TEXT], library[HCCL_MAX_LIBRARY + 1] = {0};
-  memcpy(library, c->in + HCCL_HELLO_SIZE, get16(c->in + HCCL_HELLO_LIBRARY));
-  for (char* p = library; *p; p++)
-    if (*p < ' ' || *p > '~') *p = '?';
-  snprintf(text, sizeof text, "rank %u speaks wire version %u (%s), the maker of the id speaks %d (%s): use one library in all ranks",
-           c->rank, get16(c->in + HCCL_HELLO_VERSION), library, HCCL_WIRE_VERSION, hccl_meet_library());
-  refuse(c, l, HCCL_WHY_VERSION, text);
-}
-
-static void enrol(struct conn* c, struct roll* l, uint32_t n) {
-  char text[160];
-  if (n != l->n) {
-    snprintf(text, sizeof text, "rank %u was started with %u ranks, rank %u with %u", c->rank, n, first_here(l), l->n);
-    refuse(c, l, HCCL_WHY_NRANKS, text);
-  } else if (l->at[c->rank]) {
-    snprintf(text, sizeof text, "rank %u came twice: two processes or threads call init with the same rank and id", c->rank);
-    refuse(c, l, HCCL_WHY_DUPLICATE, text);
-  } else {
-    c->roll = l;
-    l->at[c->rank] = c;
-    if (++l->here == l->n) go(c->root, l);
-  }
-}
-
-void hccl_meet_hello(struct conn* c) {
-  uint64_t number = get64(c->in + HCCL_HELLO_NUMBER);
-  uint32_t n = get32(c->in + HCCL_HELLO_NRANKS), version = get16(c->in + HCCL_HELLO_VERSION);
-  if (!proves(c, number)) return;
-  hccl_meet_proven(c);
-  c->rank = get32(c->in + HCCL_HELLO_RANK);
-  struct roll* l = find(c->root, number);
-  if (l && l->failed) {
-    hccl_meet_queue(c, HCCL_FAILED, l->failed, l->failed_len);
-  } else if (hccl_meet_used(c->root->ledger, number)) {
-    used_up(c);
-  } else if (!l && !(l = new_roll(c->root, number, n > 0 && n <= HCCL_MAX_RANKS ? n : 1))) {
-    hccl_meet_queue(c, HCCL_FAILED, (const unsigned char[12]){HCCL_WHY_FULL}, 12);
-  } else if (version != HCCL_WIRE_VERSION) {
-    other_version(c, l);
-  } else if (n == 0 || n > HCCL_MAX_RANKS || c->rank >= n) {
-    refuse(c, l, HCCL_WHY_GARBAGE, "a rank is not below the number of ranks, or there are too many");
-  } else {
-    enrol(c, l, n);
-  }
-}
-
-static void tell_missing(struct conn* c) {
-  unsigned char payload[4 + 4 * HCCL_MAX_NAMED];
-  uint32_t all, named = missing(c->roll, payload + 4, &all);
-  put32(payload, all);
-  hccl_meet_queue(c, HCCL_MISSING, payload, 4 + 4 * (size_t)named);
-}
-
-void hccl_meet_request(struct conn* c) {
-  uint32_t what = get32(c->request + HCCL_REQUEST_WHAT);
-  char text[96];
-  if (get32(c->request) != HCCL_REQUEST_MAGIC_VALUE || what < HCCL_ASK || what > HCCL_ABORT) {
-    snprintf(text, sizeof text, "rank %u sent something else than this library would", c->rank);
-    refuse(c, c->roll, HCCL_WHY_GARBAGE, text);
-  } else if (what == HCCL_ASK) {
-    tell_missing(c);
-  } else if (what == HCCL_TIMEOUT) {
-    snprintf(text, sizeof text, "the init limit of rank %u has passed", c->rank);
-    refuse(c, c->roll, HCCL_WHY_TIMEOUT, text);
-  } else {
-    snprintf(text, sizeof text, "rank %u was aborted during init", c->rank);
-    refuse(c, c->roll, HCCL_WHY_ABORTED, text);
-  }
 }

@@ -2,7 +2,8 @@
 // wants the others to know.
 //
 //	Meet ── rollcall.go ──> the maker of the id: C, capi/shim/meet*.c, with the layouts in meet.h
-//	     └─ rounds.go ────> ranks r+1, r+2, r+4, ...: an all-gather in log2(n) rounds over connections of their own
+//	     ├─ rounds.go ────> ranks r+1, r+2, r+4, ...: an all-gather in log2(n) rounds over connections of their own
+//	     └─ speak.go ─────> where ranks are shared out to several ids: speakers of the parts meet, and pass on what they heard
 //	Service (service.go, inbox.go, dial.go): one listener per process, for these rounds and for every later TCP connection
 //
 // Every connection proves the id's secret in both directions before a byte of it is believed, so strangers who connect neither
@@ -17,6 +18,7 @@ package boot
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -31,21 +33,33 @@ type Limit struct {
 	Deadline time.Time           // zero: none
 	Abort    func() error        // asked every 20 ms; an error ends the wait and is returned. nil: none
 	Late     func(missing []int) // told now and then whom the roll call still waits for; nil: nobody
+	Lap      func(phase string)  // told at the end of each phase; nil: nobody
 }
 
 const tick = 20 * time.Millisecond // how often Abort is asked
 
 // check returns why a wait must end, errDeadline for the deadline.
 func (l *Limit) check() error {
-	if l.Abort != nil {
-		if err := l.Abort(); err != nil {
-			return err
-		}
+	if err := l.aborted(); err != nil {
+		return err
 	}
 	if !l.Deadline.IsZero() && !time.Now().Before(l.Deadline) {
 		return errDeadline
 	}
 	return nil
+}
+
+func (l *Limit) aborted() error {
+	if l.Abort == nil {
+		return nil
+	}
+	return l.Abort()
+}
+
+func (l *Limit) lap(phase string) {
+	if l.Lap != nil {
+		l.Lap(phase)
+	}
 }
 
 // Settings are what the user has set. They are read when the Service is made.
@@ -96,19 +110,39 @@ func Close(fd int) {
 	unix.Close(fd)
 }
 
-// meeting is one rank on its way through Meet.
+// meeting is one rank on its way through a roll call and the rounds after it.
 type meeting struct {
-	id   *uniqueID
-	rank int
-	n    int
-	lim  Limit
-	self contact
+	id     *uniqueID
+	makers []*uniqueID // to which the ranks are shared out
+	circle
+	rank    int // in the communicator
+	lim     Limit
+	self    contact
+	news    []byte // of a herald, in the place of self
+	inbox   *Inbox
+	purpose uint8          // of the connections of the rounds
+	root    netip.AddrPort // where the roll call was
+	most    int            // bytes that one rank may contribute
 }
 
-// Meet brings rank of n together with the others that use id, and returns what every rank gave as mine, in rank order.
-// Its errors are the types of errors.go, or what lim.Abort returned.
-func Meet(id []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
-	parsed, err := parseID(id)
+// newMeeting opens an inbox for the rounds, which close ends.
+func newMeeting(all []*uniqueID, id *uniqueID, c circle, rank int, lim Limit) (*meeting, error) {
+	svc, err := Default()
+	if err != nil {
+		return nil, err
+	}
+	m := &meeting{id: id, makers: all, circle: c, rank: rank, lim: lim, self: contact{svc.NewKey(), svc.addrs}, most: MaxBlob}
+	m.inbox = svc.Expect(m.self.key, id.secret[:])
+	return m, nil
+}
+
+func (m *meeting) close() { m.inbox.Close() }
+
+// Meet brings rank of n together with the others that use the same unique ids, which stand in ids one after the other and share the
+// ranks out among their makers. It returns what every rank gave as mine, in rank order. Its errors are the types of errors.go, or what
+// lim.Abort returned.
+func Meet(ids []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
+	all, err := parseIDs(ids, n)
 	if err != nil {
 		return nil, err
 	}
@@ -116,16 +150,34 @@ func Meet(id []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
 		return nil, &ArgumentError{fmt.Sprintf("rank %d of %d with %d bytes to tell: the rank must be below the number of ranks "+
 			"(at most %d), and the bytes at most %d", rank, n, len(mine), maxRanks, MaxBlob)}
 	}
-	svc, err := Default()
+	c := circleOf(rank, n, len(all))
+	m, err := newMeeting(all, all[c.part], c, rank, lim)
 	if err != nil {
 		return nil, err
 	}
-	m := &meeting{id: parsed, rank: rank, n: n, lim: lim, self: contact{svc.NewKey(), svc.addrs}}
-	inbox := svc.Expect(m.self.key, parsed.secret[:])
-	defer inbox.Close()
-	partners, err := m.rollCall()
-	if err != nil || n == 1 {
-		return [][]byte{mine}, err
+	defer m.close()
+	blobs, err := m.meet(mine)
+	if err != nil && len(all) > 1 {
+		m.spreadNews(err)
 	}
-	return m.exchange(partners, inbox, mine)
+	return blobs, err
+}
+
+func (m *meeting) meet(mine []byte) ([][]byte, error) {
+	partners, err := m.rollCall()
+	if err != nil {
+		return nil, err
+	}
+	m.lim.lap("roll call")
+	x, err := m.begin(partners)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	blobs, err := x.gather(mine)
+	m.lim.lap("exchange")
+	if err != nil || m.ids == 1 {
+		return blobs, err
+	}
+	return x.beyond(blobs)
 }

@@ -66,9 +66,16 @@ func list(ranks []int) string {
 }
 
 // UsedError is an id that has served already.
-type UsedError struct{ Rank int }
+type UsedError struct {
+	Rank    int
+	Several bool // it is one of several
+}
 
 func (e *UsedError) Error() string {
+	if e.Several {
+		return fmt.Sprintf("rank %d: id already used, or the ids do not stand in the same order on all ranks; make new ones with "+
+			"ncclGetUniqueId for each communicator", e.Rank)
+	}
 	return fmt.Sprintf("rank %d: id already used, make a new one with ncclGetUniqueId for each communicator", e.Rank)
 }
 
@@ -167,6 +174,25 @@ func (e *UnreachableError) Error() string {
 // Result is the ncclResult_t of the error.
 func (e *UnreachableError) Result() int { return systemError }
 
+// MakerError is an id among several whose maker cannot be reached, as one of its ranks has found.
+type MakerError struct{ Text string }
+
+func (e *MakerError) Error() string { return e.Text }
+
+// Result is the ncclResult_t of the error.
+func (e *MakerError) Result() int { return systemError }
+
+// OrderError is a rank whose ids are not those of the others, or stand in another order.
+type OrderError struct {
+	Rank int
+	Text string
+}
+
+func (e *OrderError) Error() string { return e.Text }
+
+// Result is the ncclResult_t of the error.
+func (e *OrderError) Result() int { return invalidUsage }
+
 // SystemError is something that this host refused.
 type SystemError struct {
 	Text string
@@ -180,11 +206,11 @@ func (e *SystemError) Unwrap() error { return e.Err }
 func (e *SystemError) Result() int { return systemError }
 
 // refusal is the error for a roll call that failed for the root's reason why, on account of rank.
-func (m *meeting) refusal(f *failed, root netip.AddrPort) error {
+func (m *meeting) refusal(f *failed) error {
 	rank, text := f.rank, f.text
 	switch f.why {
 	case whyUsed:
-		return &UsedError{m.rank}
+		return &UsedError{m.rank, m.ids > 1}
 	case whyDuplicate:
 		return &DuplicateError{rank, text}
 	case whyNranks:
@@ -192,11 +218,56 @@ func (m *meeting) refusal(f *failed, root netip.AddrPort) error {
 	case whyVersion:
 		return &VersionError{rank, text}
 	case whyTimeout:
-		return &AbsentError{f.missing, m.n, rank, root}
+		return &AbsentError{f.missing, m.n, rank, m.root}
 	case whyFull:
-		return &SystemError{"the roll call at " + root.String(), errors.New(text)}
+		return &SystemError{"the roll call at " + m.root.String(), errors.New(text)}
+	case whyMaker:
+		return &MakerError{text}
+	case whyIDs:
+		return &OrderError{rank, text}
 	}
 	return &RankError{rank, text}
+}
+
+// newsOf is the failure of rank me as the others are to hear it.
+func newsOf(err error, me int) *failed {
+	var (
+		used    *UsedError
+		maker   *MakerError
+		nowhere *UnreachableError
+		system  *SystemError
+	)
+	f := &failed{why: whyGone, rank: me, text: err.Error()}
+	if blamed := Blamed(err); len(blamed) == 1 {
+		f.rank = blamed[0]
+	}
+	switch e := err.(type) {
+	case *AbsentError:
+		f.why, f.rank, f.missing, f.text = whyTimeout, e.By, e.Ranks, ""
+	case *DuplicateError:
+		f.why = whyDuplicate
+	case *SizeError:
+		f.why, f.text = whyNranks, e.Text
+	case *VersionError:
+		f.why, f.text = whyVersion, e.Text
+	case *OrderError:
+		f.why = whyIDs
+	case *RankError, *SilentError:
+	default:
+		switch {
+		case errors.As(err, &used):
+			f.why = whyUsed
+		case errors.As(err, &maker):
+			f.why = whyMaker
+		case errors.As(err, &nowhere):
+			f.why, f.text = whyMaker, fmt.Sprintf("rank %d: %v", me, err)
+		case errors.As(err, &system):
+			f.text = fmt.Sprintf("rank %d: %v", me, err)
+		default:
+			f.why, f.text = whyAborted, fmt.Sprintf("rank %d was aborted during init", me)
+		}
+	}
+	return f
 }
 
 // Blamed lists the ranks that an error of this package is about, nil where it is about none.
@@ -208,6 +279,7 @@ func Blamed(err error) []int {
 		size      *SizeError
 		rank      *RankError
 		silent    *SilentError
+		order     *OrderError
 	)
 	switch {
 	case errors.As(err, &absent):
@@ -218,6 +290,8 @@ func Blamed(err error) []int {
 		return []int{duplicate.Rank}
 	case errors.As(err, &size):
 		return []int{size.Rank}
+	case errors.As(err, &order):
+		return []int{order.Rank}
 	case errors.As(err, &rank):
 		return []int{rank.Rank}
 	case errors.As(err, &silent) && silent.Rank >= 0:

@@ -15,9 +15,15 @@ func FuzzParseID(f *testing.F) {
 	le.PutUint32(id, idMagicValue)
 	id[idPort], id[idCount], id[idAddresses] = 1, 1, 4
 	f.Add(id)
+	other := append([]byte{}, id...)
+	other[idNumber]++
+	f.Add(append(other, id...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if id, err := parseID(b); err == nil && (len(id.addrs) == 0 || len(id.addrs) > idMaxAddresses || id.addrs[0].Port() == 0) {
 			t.Errorf("accepted %+v", id)
+		}
+		if ids, err := parseIDs(b, 3); err == nil && (len(ids) == 0 || len(ids) > 3) {
+			t.Errorf("accepted %d ids for 3 ranks", len(ids))
 		}
 	})
 }
@@ -44,7 +50,8 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte{5, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 'x'}, 0, 3)
 	f.Fuzz(func(t *testing.T, b []byte, rank, n int) {
 		if n > 0 && n <= maxRanks && rank >= 0 && rank < n {
-			if ps, ok := decodeGo(b, rank, n); ok && n > 1 && ps[0].rank != (rank+1)%n {
+			c := circleOf(rank, n, 1)
+			if ps, ok := decodeGo(b, &c, rank); ok && n > 1 && ps[0].rank != (rank+1)%n {
 				t.Errorf("rank %d of %d: partners %+v", rank, n, ps)
 			}
 		}
@@ -57,12 +64,9 @@ func FuzzAnswers(f *testing.F) {
 
 // FuzzFrames lets a rank read what a neighbour may send in the rounds.
 func FuzzFrames(f *testing.F) {
-	fail := append(frame(frameFail, 2), "rank 2 failed"...)
-	le.PutUint32(fail[frameLength:], uint32(len(fail)-frameSize))
-	f.Add(fail)
-	blocks := append(frame(frameBlocks, 1), 2, 0, 0, 0, 'h', 'i')
-	le.PutUint32(blocks[frameLength:], 6)
-	f.Add(blocks)
+	f.Add(framed(frameFail, 0, (&failed{whyGone, 2, nil, "rank 2 failed"}).encode(maxReason)))
+	f.Add(framed(frameBlocks, 1, pack([][]byte{[]byte("hi")})))
+	f.Add(append(framed(frameBlocks, 1, pack([][]byte{nil})), framed(frameWord, 0, []byte{1, 0, 0, 0, 'x'})...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -71,9 +75,9 @@ func FuzzFrames(f *testing.F) {
 		defer unix.Close(fds[0])
 		unix.Write(fds[1], b[:min(len(b), 4096)])
 		unix.Close(fds[1])
-		x := &rounds{meeting: &meeting{rank: 0, n: 2}, held: [][]byte{nil}}
-		x.in = []*link{{peer: 1, s: &stream{fd: fds[0]}}}
-		err = x.in[0].read(x.most(x.in[0]))
+		x := &rounds{meeting: &meeting{circle: circleOf(0, 2, 1), most: MaxBlob}, held: [][]byte{nil}}
+		x.in = []*link{{of: x.meeting, peer: 1, s: &stream{fd: fds[0]}}}
+		err = x.in[0].read(x.atMost(0))
 		if err == nil {
 			_, err = x.collect()
 		}

@@ -19,11 +19,16 @@ func Gather(inbox *Inbox, purpose uint8, rank, n int, at func(rank int) Member, 
 	if len(mine) > MaxBlob {
 		return nil, &ArgumentError{fmt.Sprintf("rank %d with %d bytes to tell: at most %d", rank, len(mine), MaxBlob)}
 	}
-	m := &meeting{rank: rank, n: n, lim: lim}
+	m := &meeting{circle: circleOf(rank, n, 1), rank: rank, lim: lim, inbox: inbox, purpose: purpose, most: MaxBlob}
 	var partners []partner
 	for step := 1; step < n; step *= 2 {
 		to := at((rank + step) % n)
 		partners = append(partners, partner{to.Rank, contact{to.Key, to.Addrs}})
 	}
-	return m.gather(partners, inbox, purpose, mine)
+	x, err := m.begin(partners)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	return x.gather(mine)
 }

@@ -54,15 +54,15 @@ var layout = map[string]int{
 	"CHALLENGE_VERSION": challengeVersion, "CHALLENGE_ROOT": challengeRoot, "CHALLENGE_NONCE": challengeNonce,
 	"HELLO_SIZE": helloSize, "HELLO_MAGIC_VALUE": helloMagicValue, "HELLO_MAGIC": helloMagic, "HELLO_VERSION": helloVersion,
 	"HELLO_LIBRARY": helloLibrary, "HELLO_CONTACT": helloContact, "HELLO_RANK": helloRank, "HELLO_NRANKS": helloNranks,
-	"HELLO_NUMBER": helloNumber, "HELLO_NONCE": helloNonce, "MAX_LIBRARY": maxLibrary, "MAX_CONTACT": maxContact,
+	"HELLO_IDS": helloIDs, "HELLO_ROLE": helloRole, "HELLO_NUMBER": helloNumber, "HELLO_NONCE": helloNonce, "MAX_LIBRARY": maxLibrary, "MAX_CONTACT": maxContact,
 	"MAX_RANKS": maxRanks, "MAC_SIZE": macSize,
 	"REQUEST_SIZE": requestSize, "REQUEST_MAGIC_VALUE": requestMagicValue, "REQUEST_MAGIC": requestMagic,
 	"REQUEST_WHAT": requestWhat, "ASK": ask, "TIMEOUT": askTimeout, "ABORT": askAbort,
 	"ANSWER_SIZE": answerSize, "ANSWER_MAGIC_VALUE": answerMagicValue, "ANSWER_MAGIC": answerMagic, "ANSWER_KIND": answerKind,
 	"ANSWER_LENGTH": answerLength, "ANSWER_SERIAL": answerSerial, "MAX_ANSWER": maxAnswer, "GO": kindGo, "MISSING": kindMissing,
-	"FAILED": kindFailed, "MAX_NAMED": maxNamed,
+	"MEMBER": member, "SPEAKER": speaker, "ASKER": asker, "HERALD": herald, "FAILED": kindFailed, "ABSENT": kindAbsent, "MAX_NAMED": maxNamed,
 	"WHY_USED": whyUsed, "WHY_DUPLICATE": whyDuplicate, "WHY_NRANKS": whyNranks, "WHY_VERSION": whyVersion, "WHY_TIMEOUT": whyTimeout,
-	"WHY_GONE": whyGone, "WHY_ABORTED": whyAborted, "WHY_GARBAGE": whyGarbage, "WHY_FULL": whyFull,
+	"WHY_GONE": whyGone, "WHY_ABORTED": whyAborted, "WHY_GARBAGE": whyGarbage, "WHY_FULL": whyFull, "WHY_MAKER": whyMaker, "WHY_IDS": whyIDs,
 }
 
 func TestLayoutIsThatOfTheShim(t *testing.T) {

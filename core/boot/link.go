@@ -4,34 +4,58 @@ import "fmt"
 
 // Frames of the exchange.
 //
-//	magic (4) kind (4) length of the payload (4) arg (4)    arg: how many blocks, or the rank that failed
-//	blocks: for each, length (4) and bytes                  fail: text
+//	magic (4) kind (4) length of the payload (4) arg (4)    arg: how many blocks
+//	blocks and word: for each, length (4) and bytes         fail: the payload of an answer, HCCL_FAILED in meet.h
 const (
 	frameSize, frameMagicValue = 16, 0x4d52464e
 	frameMagic, frameKind      = 0, 4
 	frameLength, frameArg      = 8, 12
 	frameBlocks, frameFail     = 1, 2
-	maxText                    = 512
+	frameWord                  = 3
+	maxReason                  = 12 + 4*maxNamed + 2*maxLibrary
 )
 
 // link is a connection to a neighbour in one round.
 type link struct {
+	of     *meeting
 	peer   int
 	dial   *dialing // until it is made; nil for the incoming
 	s      *stream  // nil: not there yet
 	sent   bool     // outgoing: the blocks are on their way
 	blocks []byte   // incoming: what came, nil: nothing yet
 	count  int
-	ended  bool // the other end has closed, in order
-	told   bool // it knows that this rank has failed
+	word   []byte // incoming: what the speaker has heard; outgoing: not used
+	passed bool   // outgoing: the word is on its way
+	ended  bool   // the other end has closed, in order
+	told   bool   // it knows that this rank has failed
 }
 
-func frame(kind, arg int) []byte {
-	b := make([]byte, frameSize)
+func framed(kind, arg int, payload []byte) []byte {
+	b := make([]byte, frameSize, frameSize+len(payload))
 	le.PutUint32(b[frameMagic:], frameMagicValue)
 	le.PutUint32(b[frameKind:], uint32(kind))
+	le.PutUint32(b[frameLength:], uint32(len(payload)))
 	le.PutUint32(b[frameArg:], uint32(arg))
+	return append(b, payload...)
+}
+
+func pack(blocks [][]byte) (b []byte) {
+	for _, block := range blocks {
+		b = append(le.AppendUint32(b, uint32(len(block))), block...)
+	}
 	return b
+}
+
+// unpack takes count blocks apart; ok is false where b does not hold exactly these.
+func unpack(b []byte, count int) (blocks [][]byte, ok bool) {
+	for range count {
+		if len(b) < 4 || uint64(le.Uint32(b)) > uint64(len(b)-4) {
+			return nil, false
+		}
+		end := 4 + int(le.Uint32(b))
+		blocks, b = append(blocks, b[4:end:end]), b[end:]
+	}
+	return blocks, len(b) == 0
 }
 
 func (l *link) gone() error {
@@ -72,7 +96,14 @@ func (l *link) take(b []byte) error {
 	arg, payload := int(le.Uint32(b[frameArg:])), b[frameSize:]
 	switch le.Uint32(b[frameKind:]) {
 	case frameFail:
-		return &RankError{arg, string(payload)}
+		if f, ok := decodeFailed(payload); ok {
+			return l.of.refusal(f)
+		}
+	case frameWord:
+		if l.dial == nil && l.word == nil {
+			l.word = payload
+			return nil
+		}
 	case frameBlocks:
 		if l.dial == nil && l.blocks == nil {
 			l.blocks, l.count = payload, arg

@@ -2,7 +2,6 @@ package boot
 
 import (
 	"crypto/rand"
-	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,7 +67,8 @@ func (m *meeting) findRoot() (*caller, *race, error) {
 			return nil, r, err
 		}
 		if s != nil {
-			c := &caller{meeting: m, s: s, at: at, root: r.addrs[at], challenge: challenge, nonce: make([]byte, 16)}
+			m.root = r.addrs[at]
+			c := &caller{meeting: m, s: s, at: at, challenge: challenge, nonce: make([]byte, 16)}
 			rand.Read(c.nonce)
 			return c, r, nil
 		}
@@ -90,7 +90,6 @@ type caller struct {
 	*meeting
 	s         *stream
 	at        int // which of the id's addresses
-	root      netip.AddrPort
 	challenge []byte
 	nonce     []byte
 	serial    uint32 // answers so far
@@ -150,7 +149,7 @@ func (c *caller) listen() (ps []partner, done bool, err error) {
 func (c *caller) take(a *answer) (ps []partner, done bool, err error) {
 	switch a.kind {
 	case kindGo:
-		ps, ok := decodeGo(a.payload, c.rank, c.n)
+		ps, ok := decodeGo(a.payload, &c.circle, c.placeOf(c.rank))
 		if !ok {
 			return nil, true, &RankError{c.rank, "the roll call at " + c.root.String() + " gave an answer that makes no sense"}
 		}
@@ -160,7 +159,12 @@ func (c *caller) take(a *answer) (ps []partner, done bool, err error) {
 		if !ok {
 			return nil, true, &RankError{c.rank, "the roll call at " + c.root.String() + " gave an answer that makes no sense"}
 		}
-		return nil, true, c.refusal(f, c.root)
+		return nil, true, c.refusal(f)
+	case kindAbsent:
+		if len(a.payload) >= 4 {
+			c.missing = decodeRanks(a.payload[4:])
+		}
+		return nil, true, nil
 	case kindMissing:
 		if len(a.payload) >= 4 {
 			c.missing = decodeRanks(a.payload[4:])
@@ -174,6 +178,10 @@ func (c *caller) take(a *answer) (ps []partner, done bool, err error) {
 
 // giveUp tells the root that this rank will not wait any longer, which ends the roll call for all, and hears who was missing.
 func (c *caller) giveUp(cause error) ([]partner, error) {
+	if f := newsOf(cause, c.rank); cause != errDeadline && f.why != whyAborted { // a speaker's part has failed
+		_, _ = c.errand(0, herald, f.encode(maxContact))
+		return nil, cause
+	}
 	if cause != errDeadline {
 		c.s.send(request(askAbort)) // a root that does not hear it sees the connection end
 		return nil, cause

@@ -27,55 +27,68 @@ const (
 
 type rounds struct {
 	*meeting
-	purpose uint8 // of the connections
-	inbox   *Inbox
-	held    [][]byte // of ranks r, r-1, r-2, ...
-	out     []*link  // by round
-	in      []*link
-	all     []*link
-	bell    int // rings when the inbox gets something
-	start   time.Time
-	fds     []unix.PollFd
+	held   [][]byte // of ranks r, r-1, r-2, ...
+	out    []*link  // by round
+	in     []*link
+	all    []*link
+	bell   int // rings when the inbox gets something
+	start  time.Time
+	fds    []unix.PollFd
+	word   []byte // what the speaker has heard, see speak.go
+	before *link  // where the word comes from; nil: it is not waited for
 }
 
-// exchange returns what all ranks gave as mine, in rank order.
-func (m *meeting) exchange(partners []partner, inbox *Inbox, mine []byte) ([][]byte, error) {
-	return m.gather(partners, inbox, purposeMeet, mine)
-}
-
-// gather is the exchange over connections of a purpose. What the partners' inboxes know as secret, this rank's does.
-func (m *meeting) gather(partners []partner, inbox *Inbox, purpose uint8, mine []byte) ([][]byte, error) {
+// begin prepares the rounds, which close ends.
+func (m *meeting) begin(partners []partner) (*rounds, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, &SystemError{"cannot wait for the other ranks", err}
 	}
-	x := &rounds{meeting: m, purpose: purpose, inbox: inbox, held: [][]byte{mine}, bell: opened(bell), start: time.Now()}
-	defer x.close()
+	x := &rounds{meeting: m, bell: opened(bell), start: time.Now()}
 	if !m.lim.Deadline.IsZero() && time.Until(m.lim.Deadline) < lastChance {
 		m.lim.Deadline = x.start.Add(lastChance)
 	}
 	for k, p := range partners {
-		d := &dialing{addrs: p.addrs, key: p.key, secret: inbox.secret, from: m.rank, purpose: purpose}
-		x.out = append(x.out, &link{peer: p.rank, dial: d})
-		x.in = append(x.in, &link{peer: ((m.rank-1<<k)%m.n + m.n) % m.n})
+		d := &dialing{addrs: p.addrs, key: p.key, secret: m.inbox.secret, from: m.rank, purpose: m.purpose}
+		x.out = append(x.out, &link{of: m, peer: p.rank, dial: d})
+		x.in = append(x.in, &link{of: m, peer: m.rankAt(m.placeOf(m.rank) - 1<<k)})
 	}
 	x.all = append(append(x.all, x.out...), x.in...)
-	inbox.ring(bell)
-	for !x.done() {
-		err := x.turn()
+	m.inbox.ring(bell)
+	return x, nil
+}
+
+// gather returns what all of the circle gave as mine, in the order of their ranks.
+func (x *rounds) gather(mine []byte) ([][]byte, error) {
+	x.held = [][]byte{mine}
+	if err := x.until(x.done); err != nil {
+		return nil, err
+	}
+	all, at := make([][]byte, x.size()), x.placeOf(x.rank)
+	for i, b := range x.held {
+		all[(at-i+x.size())%x.size()] = b
+	}
+	return all, nil
+}
+
+// until moves on what can be moved until that is enough. An error ends all, and the neighbours are told.
+func (x *rounds) until(enough func() bool) error {
+	for {
+		moved, err := x.turn()
+		if err == nil && enough() {
+			return nil
+		}
 		if err == nil {
 			err = x.limit()
 		}
 		if err != nil {
 			x.tell(err)
-			return nil, err
+			return err
+		}
+		if !moved {
+			x.wait(tick)
 		}
 	}
-	all := make([][]byte, m.n)
-	for i, b := range x.held {
-		all[(m.rank-i+m.n)%m.n] = b
-	}
-	return all, nil
 }
 
 func (x *rounds) close() {
@@ -97,27 +110,26 @@ func (x *rounds) done() bool {
 			return false
 		}
 	}
-	return len(x.held) == x.n
+	return len(x.held) == x.size()
 }
 
-// turn moves everything on that can move, then waits for the next event if nothing did.
-func (x *rounds) turn() error {
+// turn moves everything on that can move.
+func (x *rounds) turn() (moved bool, err error) {
 	x.arrivals()
 	for k, l := range x.out {
 		if err := x.push(k, l); err != nil {
-			return err
+			return false, err
 		}
 	}
-	for _, l := range x.in {
-		if err := l.read(x.most(l)); err != nil {
-			return err
+	for k, l := range x.in {
+		if err := l.read(x.atMost(k)); err != nil {
+			return false, err
 		}
 	}
-	moved, err := x.collect()
-	if err == nil && !moved && !x.done() {
-		x.wait(tick)
+	if l := x.before; l != nil && l.word == nil && l.ended {
+		return false, l.gone()
 	}
-	return err
+	return x.collect()
 }
 
 // limit is the error for a limit that has passed, or an abort.
@@ -126,7 +138,7 @@ func (x *rounds) limit() error {
 	if err != errDeadline {
 		return err
 	}
-	if k := bits.Len(uint(len(x.held))) - 1; len(x.held) < x.n {
+	if k := bits.Len(uint(len(x.held))) - 1; len(x.held) < x.size() {
 		return &SilentError{x.in[k].peer, fmt.Sprintf("came to the roll call, but did not send what it has to say to rank %d "+
 			"before the limit passed", x.rank), false}
 	}
@@ -135,6 +147,10 @@ func (x *rounds) limit() error {
 			return &SilentError{l.peer, fmt.Sprintf("came to the roll call, but did not take what rank %d has to say "+
 				"before the limit passed", x.rank), false}
 		}
+	}
+	if l := x.before; l != nil {
+		return &SilentError{l.peer, fmt.Sprintf("did not pass on what the ranks of the other ids have to say before the limit of rank %d "+
+			"passed", x.rank), false}
 	}
 	return nil
 }
@@ -179,7 +195,7 @@ func (x *rounds) arrivals() {
 func (x *rounds) push(k int, l *link) error {
 	if l.s == nil {
 		s, err := l.dial.turn()
-		if err != nil && time.Since(x.start) > lostAfter {
+		if err != nil && !l.dial.refused.IsZero() && time.Since(l.dial.refused) > lostAfter {
 			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
 				l.peer, x.rank, l.dial.reasons(err))}
 		}
@@ -187,7 +203,7 @@ func (x *rounds) push(k int, l *link) error {
 			return nil
 		}
 	}
-	if err := l.read(maxText); err != nil {
+	if err := l.read(maxReason); err != nil {
 		return err
 	}
 	if !l.sent && len(x.held) >= 1<<k {
@@ -203,63 +219,45 @@ func (x *rounds) push(k int, l *link) error {
 
 func (x *rounds) blocks(k int) []byte {
 	count := x.due(k)
-	b := frame(frameBlocks, count)
-	for _, block := range x.held[:count] {
-		b = append(le.AppendUint32(b, uint32(len(block))), block...)
-	}
-	le.PutUint32(b[frameLength:], uint32(len(b)-frameSize))
-	return b
+	return framed(frameBlocks, count, pack(x.held[:count]))
 }
 
 // due is how many blocks are sent in round k.
-func (x *rounds) due(k int) int { return min(1<<k, x.n-1<<k) }
+func (x *rounds) due(k int) int { return min(1<<k, x.size()-1<<k) }
 
-func (x *rounds) most(l *link) int {
-	for k := range x.in {
-		if x.in[k] == l {
-			return max(maxText, x.due(k)*(4+MaxBlob))
-		}
+// atMost is how long a frame that comes in round k may be: blocks, or a speaker's word.
+func (x *rounds) atMost(k int) int {
+	most := max(maxReason, x.due(k)*(4+x.most))
+	if x.ids > 1 {
+		most = max(most, x.n*(4+MaxBlob))
 	}
-	return maxText
+	return most
 }
 
 // collect adds the blocks whose turn it is.
 func (x *rounds) collect() (moved bool, err error) {
-	for len(x.held) < x.n {
+	for len(x.held) < x.size() {
 		k := bits.Len(uint(len(x.held))) - 1
 		l := x.in[k]
 		if l.blocks == nil {
 			return moved, nil
 		}
-		b := l.blocks
-		for range x.due(k) {
-			if len(b) < 4 || uint64(le.Uint32(b)) > uint64(len(b)-4) {
-				return false, l.garbage()
-			}
-			end := 4 + int(le.Uint32(b))
-			x.held, b = append(x.held, b[4:end:end]), b[end:]
-		}
-		if l.count != x.due(k) || len(b) > 0 {
+		blocks, ok := unpack(l.blocks, x.due(k))
+		if !ok || l.count != x.due(k) {
 			return false, l.garbage()
 		}
-		moved = true
+		x.held, moved = append(x.held, blocks...), true
 	}
 	return moved, nil
 }
 
 // tell lets all neighbours know that this rank fails, and because of whom, also those whose connection is still being made.
 func (x *rounds) tell(cause error) {
-	rank, text, patience := x.rank, cause.Error(), tellFailed
-	switch e := cause.(type) {
-	case *RankError:
-		rank = e.Rank
-	case *SilentError:
-		rank = e.Rank
-	default:
-		text, patience = fmt.Sprintf("rank %d was aborted during init", x.rank), tellAbort
+	f, patience := newsOf(cause, x.rank), tellFailed
+	if f.why == whyAborted {
+		patience = tellAbort
 	}
-	b := append(frame(frameFail, rank), text[:min(len(text), maxText)]...)
-	le.PutUint32(b[frameLength:], uint32(len(b)-frameSize))
+	b := framed(frameFail, 0, f.encode(maxReason))
 	for until := time.Now().Add(patience); time.Now().Before(until); x.wait(time.Until(until)) {
 		x.arrivals()
 		left := 0

@@ -7,26 +7,24 @@ import (
 )
 
 // roundsRank comes to the roll call as Meet does, then does something else than the exchange.
-func roundsRank(t *testing.T, id []byte, rank, n int, then func(m *meeting, partners []partner, inbox *Inbox)) {
+func roundsRank(t *testing.T, id []byte, rank, n int, then func(m *meeting, partners []partner)) {
 	parsed, err := parseID(id)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	svc, err := Default()
+	m, err := newMeeting([]*uniqueID{parsed}, parsed, circleOf(rank, n, 1), rank, within(20))
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	m := &meeting{id: parsed, rank: rank, n: n, lim: within(20), self: contact{svc.NewKey(), svc.addrs}}
-	inbox := svc.Expect(m.self.key, parsed.secret[:])
-	defer inbox.Close()
+	defer m.close()
 	partners, err := m.rollCall()
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	then(m, partners, inbox)
+	then(m, partners)
 }
 
 // One rank comes to the roll call and fails in the rounds, in several ways: all others hear of it, and most by its name.
@@ -38,28 +36,32 @@ func TestRankFailsInRounds(t *testing.T) {
 		}
 		return fd
 	}
-	ways := map[string]func(*meeting, []partner, *Inbox){
-		"leaves": func(*meeting, []partner, *Inbox) {},
-		"connects and leaves": func(m *meeting, ps []partner, _ *Inbox) {
+	ways := map[string]func(*meeting, []partner){
+		"leaves": func(*meeting, []partner) {},
+		"connects and leaves": func(m *meeting, ps []partner) {
 			for _, p := range ps {
 				Close(dialTo(m, p))
 			}
 		},
-		"sends garbage": func(m *meeting, ps []partner, _ *Inbox) {
+		"sends garbage": func(m *meeting, ps []partner) {
 			s := stream{fd: dialTo(m, ps[1])}
 			s.send([]byte("neither blocks nor a reason for failure"))
 			s.close()
 		},
-		"sends blocks of another size": func(m *meeting, ps []partner, _ *Inbox) {
+		"sends blocks of another size": func(m *meeting, ps []partner) {
 			s := stream{fd: dialTo(m, ps[0])}
-			b := append(frame(frameBlocks, 1), 255, 255, 0, 0)
-			le.PutUint32(b[frameLength:], 4)
-			s.send(b)
+			s.send(framed(frameBlocks, 1, []byte{255, 255, 0, 0}))
 			s.close()
 		},
-		"is aborted": func(m *meeting, ps []partner, inbox *Inbox) {
+		"is aborted": func(m *meeting, ps []partner) {
 			m.lim.Abort = func() error { return errors.New("stop") }
-			m.exchange(ps, inbox, nil)
+			x, err := m.begin(ps)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer x.close()
+			x.gather(nil)
 		},
 	}
 	m := newMaker(t)
@@ -91,7 +93,7 @@ func TestSilentRank(t *testing.T) {
 	m := newMaker(t)
 	id := m.ID()
 	end := make(chan struct{})
-	go roundsRank(t, id, 1, 3, func(*meeting, []partner, *Inbox) { <-end })
+	go roundsRank(t, id, 1, 3, func(*meeting, []partner) { <-end })
 	for rank, o := range meetAll(id, 3, []int{0, 2}, same(within(1))) {
 		var silent *SilentError
 		var told *RankError

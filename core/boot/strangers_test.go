@@ -104,7 +104,7 @@ func newRawRank(t *testing.T, id []byte, rank, n int) *rawRank {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &meeting{id: parsed, rank: rank, n: n, lim: within(20)}
+	m := &meeting{id: parsed, circle: circleOf(rank, n, 1), rank: rank, lim: within(20)}
 	c, _, err := m.findRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestOtherVersion(t *testing.T) {
 			t.Errorf("rank %d: %v", rank, o.err)
 			continue
 		}
-		for _, part := range []string{"rank 2", "version 9", "2.99.0 /opt/other/libnccl.so.2", "speaks 1", rootProgram} {
+		for _, part := range []string{"rank 2", "version 9", "2.99.0 /opt/other/libnccl.so.2", fmt.Sprintf("speaks %d", wireVersion), rootProgram} {
 			if !strings.Contains(version.Error(), part) {
 				t.Errorf("rank %d: %q does not name %q", rank, version, part)
 			}

@@ -4,12 +4,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 )
 
 // Layouts of the id and the roll call. capi/shim/meet.h has the pictures; a test compares the numbers.
 const (
-	wireVersion = 1
+	wireVersion = 2
 
 	idSize, idMagicValue                 = 128, 0x4449434e
 	idMagic, idVersion, idPort, idNumber = 0, 4, 6, 8
@@ -24,7 +25,9 @@ const (
 	helloSize, helloMagicValue                           = 48, 0x4f4c484e
 	helloMagic, helloVersion, helloLibrary               = 0, 4, 6
 	helloContact, helloRank, helloNranks                 = 8, 12, 16
+	helloIDs, helloRole                                  = 20, 23
 	helloNumber, helloNonce                              = 24, 32
+	member, speaker, asker, herald                       = 0, 1, 2, 3
 	maxLibrary, maxContact, maxRanks, macSize            = 512, 512, 1 << 20, 32
 	requestSize, requestMagicValue                       = 8, 0x5152434e
 	requestMagic, requestWhat                            = 0, 4
@@ -32,9 +35,11 @@ const (
 	answerSize, answerMagicValue                         = 16, 0x574e414e
 	answerMagic, answerKind, answerLength                = 0, 4, 8
 	answerSerial, maxAnswer                              = 12, 1 << 20
-	kindGo, kindMissing, kindFailed, maxNamed            = 1, 2, 3, 256
+	kindGo, kindMissing, kindFailed, kindAbsent          = 1, 2, 3, 4
+	maxNamed                                             = 256
 	whyUsed, whyDuplicate, whyNranks, whyVersion         = 1, 2, 3, 4
 	whyTimeout, whyGone, whyAborted, whyGarbage, whyFull = 5, 6, 7, 8, 9
+	whyMaker, whyIDs                                     = 10, 11
 )
 
 var le = binary.LittleEndian
@@ -77,6 +82,36 @@ func parseID(b []byte) (*uniqueID, error) {
 		id.addrs = append(id.addrs, netip.AddrPortFrom(a, port))
 	}
 	return id, nil
+}
+
+// parseIDs reads the ids that n ranks are shared out to. Ids made from NCCL_COMM_ID are all the same one, which then serves all.
+func parseIDs(b []byte, n int) ([]*uniqueID, error) {
+	if len(b) < 2*idSize || len(b)%idSize != 0 {
+		id, err := parseID(b)
+		return []*uniqueID{id}, err
+	}
+	if n < len(b)/idSize {
+		return nil, &ArgumentError{fmt.Sprintf("%d unique ids for %d ranks: there can be one for each rank, not more", len(b)/idSize, n)}
+	}
+	var ids []*uniqueID
+	seen := map[string]int{}
+	for k := 0; len(b) > 0; k, b = k+1, b[idSize:] {
+		id, err := parseID(b[:idSize])
+		if err != nil {
+			return nil, err
+		}
+		before, again := seen[string(b[:idSize])]
+		switch {
+		case again && id.fixed:
+			continue
+		case again:
+			return nil, &ArgumentError{fmt.Sprintf("unique ids %d and %d are the same one: make each with a call of ncclGetUniqueId of its own",
+				before, k)}
+		}
+		seen[string(b[:idSize])] = k
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 func getAddress(b []byte) (netip.Addr, bool) {
@@ -136,7 +171,10 @@ func decodeContact(b []byte) (c contact, ok bool) {
 func (m *meeting) hello(challenge, nonce []byte) []byte {
 	library := configured().Library
 	library = library[:min(len(library), maxLibrary)]
-	to := m.self.encode()
+	to := m.news
+	if to == nil {
+		to = m.self.encode()
+	}
 	b := make([]byte, helloSize, helloSize+len(library)+len(to)+macSize)
 	le.PutUint32(b[helloMagic:], helloMagicValue)
 	le.PutUint16(b[helloVersion:], wireVersion)
@@ -144,6 +182,8 @@ func (m *meeting) hello(challenge, nonce []byte) []byte {
 	le.PutUint32(b[helloContact:], uint32(len(to)))
 	le.PutUint32(b[helloRank:], uint32(m.rank))
 	le.PutUint32(b[helloNranks:], uint32(m.n))
+	le.PutUint32(b[helloIDs:], uint32(m.ids))
+	b[helloRole] = m.role
 	le.PutUint64(b[helloNumber:], m.id.number)
 	copy(b[helloNonce:], nonce)
 	b = append(append(b, library...), to...)
@@ -185,24 +225,24 @@ type partner struct {
 	contact
 }
 
-// decodeGo returns the partners of rank: r+1, r+2, r+4, ...
-func decodeGo(b []byte, rank, n int) ([]partner, bool) {
+// decodeGo returns the partners of the one at place at: those 1, 2, 4, ... places further on.
+func decodeGo(b []byte, c *circle, at int) ([]partner, bool) {
 	if len(b) < 4 {
 		return nil, false
 	}
 	var ps []partner
 	count := le.Uint32(b)
 	b = b[4:]
-	for step := 1; step < n; step *= 2 {
-		if len(b) < 8 || int(le.Uint32(b)) != (rank+step)%n || uint64(le.Uint32(b[4:])) > uint64(len(b)-8) {
+	for step := 1; step < c.size(); step *= 2 {
+		if len(b) < 8 || int(le.Uint32(b)) != c.rankAt(at+step) || uint64(le.Uint32(b[4:])) > uint64(len(b)-8) {
 			return nil, false
 		}
 		end := 8 + int(le.Uint32(b[4:]))
-		c, ok := decodeContact(b[8:end])
+		to, ok := decodeContact(b[8:end])
 		if !ok {
 			return nil, false
 		}
-		ps = append(ps, partner{(rank + step) % n, c})
+		ps = append(ps, partner{c.rankAt(at + step), to})
 		b = b[end:]
 	}
 	return ps, len(b) == 0 && int(count) == len(ps)
@@ -222,6 +262,16 @@ type failed struct {
 	rank    int
 	missing []int
 	text    string
+}
+
+// encode cuts what does not fit into most bytes.
+func (f *failed) encode(most int) []byte {
+	missing := f.missing[:min(len(f.missing), maxNamed, (most-12)/4)]
+	b := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, f.why), uint32(f.rank)), uint32(len(missing)))
+	for _, r := range missing {
+		b = le.AppendUint32(b, uint32(r))
+	}
+	return append(b, f.text[:min(len(f.text), most-len(b))]...)
 }
 
 func decodeFailed(b []byte) (*failed, bool) {

@@ -56,6 +56,38 @@ static void maker_gone_body(void) {
   CHECK(ncclGetLastError(NULL)[0] != 0, "no text");
 }
 
+/* ---- several ids: ranks 0, 2 and 5 make one each, and each collects a part of the ranks ---- */
+
+static ncclResult_t init_shared_out(ncclComm_t* comm, int n, int maker_of_second) {
+  const int makers[] = {0, maker_of_second, 5};
+  for (int k = 0; k < 3; k++)
+    if (me == makers[k]) MUST(NULL, ncclGetUniqueId(&job->id[k]));
+  meet();
+  if (me == maker_of_second && n < ranks) return ncclSuccess; /* it ends instead */
+  if (n < ranks) wait_ended(maker_of_second);
+  return ncclCommInitRankScalable(comm, n, me, 3, job->id, NULL);
+}
+
+static void ids_body(void) {
+  ncclComm_t comm;
+  NOTE("init with three ids");
+  MUST(NULL, init_shared_out(&comm, ranks, 2));
+  MUST(comm, sum_checked(comm, 1000));
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+static void ids_gone_body(void) {
+  ncclComm_t comm = NULL;
+  setenv("HCCL_INIT_TIMEOUT", "2", 1);
+  NOTE("init with three ids, of which the second one's maker has ended");
+  double start = now();
+  ncclResult_t got = init_shared_out(&comm, ranks - 1, ranks - 1);
+  if (me == ranks - 1) return;
+  CHECK(got != ncclSuccess && got != ncclInProgress && comm == NULL, "init gave %d", got);
+  WITHIN(6, start);
+  SAYS(NULL, "not reachable");
+}
+
 /* ---- one id, used again ---- */
 
 static void id_again_body(void) {
@@ -179,6 +211,8 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "absent")) return job_run(4, 30, absent_body) != 0;
   if (!strcmp(what, "maker_gone")) return job_run(4, 30, maker_gone_body) != 0;
+  if (!strcmp(what, "ids")) return job_run(8, 30, ids_body) != 0;
+  if (!strcmp(what, "ids_gone")) return job_run(8, 30, ids_gone_body) != 0;
   if (!strcmp(what, "id_again")) return job_run(2, 40, id_again_body) != 0;
   if (!strcmp(what, "fixed")) return fixed() != 0;
   if (!strcmp(what, "crowd")) return job_run(64, 60, crowd_body) != 0;

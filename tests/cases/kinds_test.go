@@ -22,6 +22,8 @@ func TestStart(t *testing.T) {
 	kind{
 		{"C20 a rank never comes", "case_start", both, []string{"absent"}},
 		{"C20 the id's maker has ended", "case_start", both, []string{"maker_gone"}},
+		{"C20 one of several ids' makers has ended", "case_start", both[:1], []string{"ids_gone"}},
+		{"several ids", "case_start", both, []string{"ids"}},
 		{"C26 one id twice", "case_start", both, []string{"id_again"}},
 		{"C29 64 ranks", "case_start", both, []string{"crowd"}},
 		{"C29 64 communicators", "case_start", both, []string{"series"}},
