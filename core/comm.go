@@ -42,6 +42,7 @@ type Comm struct {
 	peers    []wire.Peer // by rank; what a split hands on
 	secret   secret      // of its ranks
 	splits   uint64      // number of splits so far, the same on all ranks; under the lock
+	phases   phases      // of the making; of the thread that makes it
 
 	seg   *shm.Segment // shared with all ranks, or this rank's own mirror of the others over TCP; nil for one rank
 	near  *shm.Segment // shared with the ranks of this host where others are elsewhere, for data alone; else nil

@@ -47,8 +47,11 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 		return err
 	}
 	defer func() { line.close(err) }()
+	c.phases.end("ties to rank 0")
 	if c.agreed.share && several(groups) {
-		if err := c.tryShared(line, group(groups, c.rank)); err != nil || c.agreed.share && len(groups) == 1 {
+		err := c.tryShared(line, group(groups, c.rank))
+		c.phases.end("shared memory")
+		if err != nil || c.agreed.share && len(groups) == 1 {
 			return err
 		}
 	}
@@ -57,6 +60,7 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 	}
 	if _, err = line.vote(true); err == nil {
 		c.keepRails(inbox)
+		c.phases.end("connections")
 	}
 	return err
 }

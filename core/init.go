@@ -53,11 +53,11 @@ func (c *Comm) prepare() {
 
 // make meets the other ranks and connects them. A blocking caller gets the error; the communicator is gone then.
 func (c *Comm) make(s *InitSpec) error {
-	start := time.Now()
+	c.phases.begin()
 	if err := c.build(func() error { return c.meet(s) }); err != nil {
 		return err
 	}
-	c.introduce("made", start)
+	c.introduce("made")
 	return nil
 }
 
@@ -73,6 +73,7 @@ func (c *Comm) meet(s *InitSpec) error {
 	ids := bytes.Join(s.IDs, nil)
 	c.secret = secretOf(ids)
 	mine := c.describe(svc)
+	c.phases.end("looking at the host")
 	inbox := svc.Expect(mine.Door, c.secret[:])
 	defer func() { c.doneWith(inbox) }()
 	log.InfoOnce(log.Net, "interfaces", "%s", svc.Choice())
@@ -88,6 +89,7 @@ func (c *Comm) meet(s *InitSpec) error {
 		}
 	}
 	c.agreed = agree(c.rank, c.peers)
+	c.phases.end("agreement")
 	if err := c.lay(inbox, deadline); err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func secretOf(id []byte) secret { return sha256.Sum256(id) }
 
 // limit is the deadline and the way out for waits during init.
 func (c *Comm) limit(deadline time.Time) boot.Limit {
-	return boot.Limit{Deadline: deadline, Abort: c.aborted}
+	return boot.Limit{Deadline: deadline, Abort: c.aborted, Lap: c.phases.end}
 }
 
 // finish makes the hot state and hands the communicator over.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
@@ -18,7 +17,7 @@ import (
 // operation.
 
 // introduce says that the communicator is made, how and since when.
-func (c *Comm) introduce(how string, start time.Time) {
+func (c *Comm) introduce(how string) {
 	if c.n > 1 && c.rank == 0 && log.On(log.LevelInfo, log.Graph) {
 		c.log.Info(log.Graph, "communicator %s: its ranks are on %s", c.label(), c.agreed.around())
 		tellHosts(c.log, c.peers)
@@ -26,8 +25,7 @@ func (c *Comm) introduce(how string, start time.Time) {
 	if !log.On(log.LevelInfo, log.Init) {
 		return
 	}
-	c.log.Info(log.Init, "communicator %s: rank %d of %d %s in %.1f ms; %s", c.label(), c.rank, c.n, how,
-		float64(time.Since(start).Microseconds())/1e3, c.holds())
+	c.log.Info(log.Init, "communicator %s: rank %d of %d %s in %v; %s", c.label(), c.rank, c.n, how, &c.phases, c.holds())
 	for _, text := range c.paths() {
 		c.log.Info(log.Init, "communicator %s: rank %d uses %s", c.label(), c.rank, text)
 	}

@@ -40,7 +40,9 @@ func (c *Comm) lay(inbox *boot.Inbox, deadline time.Time) error {
 	} else {
 		found = all.Near()
 	}
-	return c.agreed.use(found)
+	err := c.agreed.use(found)
+	c.phases.end("rings")
+	return err
 }
 
 // gathering is a rank of a communicator whose ranks know each other and are not connected yet.

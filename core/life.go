@@ -42,6 +42,7 @@ func (c *Comm) build(connect func() error) error {
 	if err == nil {
 		c.tellRings()
 		err = c.finish()
+		c.phases.end("the rest")
 	}
 	if err == nil {
 		return nil

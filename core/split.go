@@ -144,12 +144,12 @@ func (s *SplitSpec) makeChild(parent *Comm) error {
 	if s.inbox != nil {
 		defer func() { s.child.doneWith(s.inbox) }()
 	}
-	start := time.Now()
 	c := s.child
+	c.phases.begin()
 	if err := c.build(func() error { return s.connect(parent) }); err != nil {
 		return err
 	}
-	c.introduce("split off", start)
+	c.introduce("split off")
 	return nil
 }
 

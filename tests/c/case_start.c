@@ -184,6 +184,48 @@ static void series_body(void) {
   MUST(parent, ncclCommDestroy(parent));
 }
 
+/* ---- many as threads: says how long the slowest took, and what its process holds ---- */
+
+static int threads_of_each; /* ranks of a process */
+static pthread_barrier_t all_here;
+static double slowest_init[RANKS * 64];
+
+static void* one_of_many(void* arg) {
+  const int t = (int)(intptr_t)arg, n = ranks * threads_of_each, rank = me * threads_of_each + t;
+  ncclComm_t comm = NULL;
+  long mine = rank, sum = 0;
+  double start = now();
+  MUST(NULL, ncclCommInitRank(&comm, n, job->id[0], rank));
+  slowest_init[t] = now() - start;
+  MUST(comm, ncclAllReduce(&mine, &sum, 1, ncclInt64, ncclSum, comm, NULL));
+  CHECK(sum == (long)n * (n - 1) / 2, "the sum of %d ranks is %ld", n, sum);
+  pthread_barrier_wait(&all_here);
+  if (t == 0) {
+    struct rusage use;
+    double slowest = 0;
+    getrusage(RUSAGE_SELF, &use);
+    for (int k = 0; k < threads_of_each; k++) slowest = slowest_init[k] > slowest ? slowest_init[k] : slowest;
+    printf("process %d: init %.2f s, %ld MiB, %d descriptors, %d threads\n", me, slowest, use.ru_maxrss >> 10, descriptors(), threads());
+  }
+  pthread_barrier_wait(&all_here);
+  MUST(comm, ncclCommDestroy(comm));
+  return NULL;
+}
+
+static void threads_body(void) {
+  static pthread_t id[64 * RANKS];
+  NOTE("init of %d ranks", ranks * threads_of_each);
+  setenv("HCCL_INIT_TIMEOUT", "60", 1);
+  pthread_barrier_init(&all_here, NULL, (unsigned)threads_of_each);
+  if (me == 0) MUST(NULL, ncclGetUniqueId(&job->id[0]));
+  meet();
+  for (int t = 0; t < threads_of_each; t++) {
+    int e = pthread_create(&id[t], NULL, one_of_many, (void*)(intptr_t)t);
+    CHECK(e == 0, "thread %d: %s", t, strerror(e));
+  }
+  for (int t = 0; t < threads_of_each; t++) pthread_join(id[t], NULL);
+}
+
 /* ---- rounds that strangers disturb: the driver reads the slowest round and knocks meanwhile ---- */
 
 static void rounds_body(void) {
@@ -217,6 +259,10 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "fixed")) return fixed() != 0;
   if (!strcmp(what, "crowd")) return job_run(64, 60, crowd_body) != 0;
   if (!strcmp(what, "series")) return job_run(8, 60, series_body) != 0;
+  if (!strcmp(what, "threads")) {
+    threads_of_each = argc > 2 ? atoi(argv[2]) : 256;
+    return job_run(4, 120, threads_body) != 0;
+  }
   if (!strcmp(what, "rounds")) return job_run(4, 60, rounds_body) != 0;
   fprintf(stderr, "no case %s\n", what);
   return 2;

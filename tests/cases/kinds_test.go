@@ -26,6 +26,7 @@ func TestStart(t *testing.T) {
 		{"several ids", "case_start", both, []string{"ids"}},
 		{"C26 one id twice", "case_start", both, []string{"id_again"}},
 		{"C29 64 ranks", "case_start", both, []string{"crowd"}},
+		{"C29 64 ranks as threads", "case_start", both[:1], []string{"threads", "16"}},
 		{"C29 64 communicators", "case_start", both, []string{"series"}},
 	}.test(t)
 }
