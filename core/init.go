@@ -76,6 +76,8 @@ func (c *Comm) meet(s *InitSpec) error {
 	c.phases.end("looking at the host")
 	inbox := svc.Expect(mine.Door, c.secret[:])
 	defer func() { c.doneWith(inbox) }()
+	inbox.Awaits(c.n)
+	defer inbox.Awaits(0)
 	log.InfoOnce(log.Net, "interfaces", "%s", svc.Choice())
 	blobs, err := boot.Meet(ids, c.rank, c.n, mine.Append(nil), c.limit(deadline))
 	if err != nil {

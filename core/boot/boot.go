@@ -18,6 +18,7 @@ package boot
 
 import (
 	"fmt"
+	"math/bits"
 	"net/netip"
 	"sync"
 	"time"
@@ -133,6 +134,7 @@ func newMeeting(all []*uniqueID, id *uniqueID, c circle, rank int, lim Limit) (*
 	}
 	m := &meeting{id: id, makers: all, circle: c, rank: rank, lim: lim, self: contact{svc.NewKey(), svc.addrs}, most: MaxBlob}
 	m.inbox = svc.Expect(m.self.key, id.secret[:])
+	m.inbox.Awaits(bits.Len(uint(c.size())))
 	return m, nil
 }
 

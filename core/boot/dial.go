@@ -19,6 +19,8 @@ type dialing struct {
 	from    int
 	purpose uint8
 	by      *Interface // from which to connect; nil: by none in particular
+	here    *Service   // that may be the one to reach; nil: connect at any rate
+	bell    int        // for a connection within here
 
 	race    *race
 	s       *stream // after the race
@@ -64,6 +66,9 @@ func (d *dialing) turn() (*stream, error) {
 		if time.Now().Before(d.retry) {
 			return nil, nil
 		}
+		if d.here != nil && d.here.owns(d.key) && !apart.Load() {
+			return d.within()
+		}
 		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.way)
 		d.addrs = d.race.addrs // whose order the reasons have
 	}
@@ -78,6 +83,19 @@ func (d *dialing) turn() (*stream, error) {
 		}
 	}
 	return nil, nil
+}
+
+// within connects two ranks of this process.
+func (d *dialing) within() (*stream, error) {
+	s := d.here.meetNear(d.key, d.secret, d.from, d.purpose, d.bell)
+	if s != nil {
+		return s, nil
+	}
+	if d.refused.IsZero() {
+		d.refused = time.Now()
+	}
+	d.retry = time.Now().Add(retryMost / 4)
+	return nil, errNobody
 }
 
 // again prepares another attempt and passes on why this one failed.

@@ -15,6 +15,7 @@ type Inbox struct {
 	key     Key
 	secret  []byte // not guarded: never changes
 	closed  bool
+	awaits  int // connections that will come soon
 	arrived []arrival
 	changed chan struct{} // closed, and made anew, at each arrival
 	bell    int           // an eventfd that is rung at each arrival, for a wait in poll(2); -1: none
@@ -24,7 +25,12 @@ type arrival struct {
 	purpose uint8
 	from    int
 	fd      int
+	near    *near // in the place of fd
 }
+
+func (a *arrival) stream() *stream { return &stream{fd: a.fd, near: a.near} }
+
+func (a *arrival) close() { a.stream().close() }
 
 const maxArrived = 1 << 16 // a bound on what a mad peer can leave here
 
@@ -37,6 +43,17 @@ func (s *Service) Expect(key Key, secret []byte) *Inbox {
 	return b
 }
 
+// Awaits says how many connections will come soon, so that the Service has room for them until they have proved themselves. 0: that
+// is over.
+func (b *Inbox) Awaits(n int) {
+	b.svc.mu.Lock()
+	defer b.svc.mu.Unlock()
+	if !b.closed {
+		b.svc.awaited += n - b.awaits
+		b.awaits = n
+	}
+}
+
 // Close ends the inbox: who waits in Accept gets an error, connections that nobody accepted are closed, and later ones refused.
 func (b *Inbox) Close() {
 	b.svc.mu.Lock()
@@ -45,9 +62,10 @@ func (b *Inbox) Close() {
 		return
 	}
 	b.closed = true
+	b.svc.awaited -= b.awaits
 	delete(b.svc.inboxes, b.key)
 	for _, a := range b.arrived {
-		Close(a.fd)
+		a.close()
 	}
 	b.arrived = nil
 	close(b.changed)
@@ -64,7 +82,7 @@ func (b *Inbox) put(a arrival) bool {
 	close(b.changed)
 	b.changed = make(chan struct{})
 	if b.bell >= 0 {
-		unix.Write(b.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd, so there is no SIGPIPE; full is as good as rung
+		ringBell(b.bell)
 	}
 	return true
 }

@@ -26,6 +26,8 @@ type link struct {
 	count  int
 	word   []byte // incoming: what the speaker has heard; outgoing: not used
 	passed bool   // outgoing: the word is on its way
+	ready  bool   // something may have come, or is due
+	polled int    // where the descriptors of the link end in the last poll
 	ended  bool   // the other end has closed, in order
 	told   bool   // it knows that this rank has failed
 }

@@ -14,9 +14,19 @@ import (
 
 func TestMeet(t *testing.T) {
 	m := newMaker(t)
-	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 33, 64} {
-		wantMet(t, n, meetAll(m.ID(), n, upTo(n), same(within(30))))
-	}
+	nearAndApart(t, func(t *testing.T) {
+		for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 33, 64} {
+			wantMet(t, n, meetAll(m.ID(), n, upTo(n), same(within(30))))
+		}
+	})
+}
+
+// nearAndApart runs a test with ranks as threads of this process, and as if each were a process.
+func nearAndApart(t *testing.T, test func(t *testing.T)) {
+	t.Run("near", test)
+	apart.Store(true)
+	defer apart.Store(false)
+	t.Run("apart", test)
 }
 
 func TestMeetOutstandingIDs(t *testing.T) {

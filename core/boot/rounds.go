@@ -34,8 +34,9 @@ type rounds struct {
 	bell   int // rings when the inbox gets something
 	start  time.Time
 	fds    []unix.PollFd
-	word   []byte // what the speaker has heard, see speak.go
-	before *link  // where the word comes from; nil: it is not waited for
+	looked time.Time // when all links last had a turn
+	word   []byte    // what the speaker has heard, see speak.go
+	before *link     // where the word comes from; nil: it is not waited for
 }
 
 // begin prepares the rounds, which close ends.
@@ -44,13 +45,17 @@ func (m *meeting) begin(partners []partner) (*rounds, error) {
 	if err != nil {
 		return nil, &SystemError{"cannot wait for the other ranks", err}
 	}
+	svc, err := Default()
+	if err != nil {
+		return nil, err
+	}
 	x := &rounds{meeting: m, bell: opened(bell), start: time.Now()}
 	if !m.lim.Deadline.IsZero() && time.Until(m.lim.Deadline) < lastChance {
 		m.lim.Deadline = x.start.Add(lastChance)
 	}
 	for k, p := range partners {
-		d := &dialing{addrs: p.addrs, key: p.key, secret: m.inbox.secret, from: m.rank, purpose: m.purpose}
-		x.out = append(x.out, &link{of: m, peer: p.rank, dial: d})
+		d := &dialing{addrs: p.addrs, key: p.key, secret: m.inbox.secret, from: m.rank, purpose: m.purpose, here: svc, bell: bell}
+		x.out = append(x.out, &link{of: m, peer: p.rank, dial: d, ready: true})
 		x.in = append(x.in, &link{of: m, peer: m.rankAt(m.placeOf(m.rank) - 1<<k)})
 	}
 	x.all = append(append(x.all, x.out...), x.in...)
@@ -92,8 +97,6 @@ func (x *rounds) until(enough func() bool) error {
 }
 
 func (x *rounds) close() {
-	x.inbox.ring(-1)
-	Close(x.bell)
 	for _, l := range x.all {
 		if l.dial != nil {
 			l.dial.close()
@@ -102,6 +105,8 @@ func (x *rounds) close() {
 			l.s.close()
 		}
 	}
+	x.inbox.ring(-1)
+	Close(x.bell)
 }
 
 func (x *rounds) done() bool {
@@ -122,6 +127,9 @@ func (x *rounds) turn() (moved bool, err error) {
 		}
 	}
 	for k, l := range x.in {
+		if !l.ready {
+			continue
+		}
 		if err := l.read(x.atMost(k)); err != nil {
 			return false, err
 		}
@@ -164,10 +172,28 @@ func (x *rounds) wait(d time.Duration) {
 		case l.s == nil && l.dial != nil:
 			x.fds = l.dial.pollFds(x.fds)
 		}
+		l.polled = len(x.fds)
 	}
 	pollFor(x.fds, d)
 	var b [8]byte
 	unix.Read(x.bell, b[:])
+	x.look(time.Now())
+}
+
+// look finds out which links are worth a system call. Those in memory cost none, and now and then each has its turn, as dialing goes by
+// the clock too.
+func (x *rounds) look(now time.Time) {
+	all := now.Sub(x.looked) > tick
+	if all {
+		x.looked = now
+	}
+	at := 1
+	for _, l := range x.all {
+		l.ready = all || l.s != nil && l.s.near != nil
+		for ; at < l.polled; at++ {
+			l.ready = l.ready || x.fds[at].Revents != 0
+		}
+	}
 }
 
 // --- Neighbours ---
@@ -179,10 +205,12 @@ func (x *rounds) arrivals() {
 		if !ok {
 			return
 		}
-		s := &stream{fd: a.fd}
+		s := a.stream()
 		for _, l := range x.in {
 			if l.peer == a.from && l.s == nil {
-				l.s, s = s, nil
+				s.hearBy(x.bell)
+				l.s, l.ready, s = s, true, nil
+				break
 			}
 		}
 		if s != nil {
@@ -194,6 +222,9 @@ func (x *rounds) arrivals() {
 // push connects to the neighbour of round k and sends it its blocks once they are there.
 func (x *rounds) push(k int, l *link) error {
 	if l.s == nil {
+		if !l.ready {
+			return nil
+		}
 		s, err := l.dial.turn()
 		if err != nil && !l.dial.refused.IsZero() && time.Since(l.dial.refused) > lostAfter {
 			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
@@ -203,8 +234,10 @@ func (x *rounds) push(k int, l *link) error {
 			return nil
 		}
 	}
-	if err := l.read(maxReason); err != nil {
-		return err
+	if l.ready {
+		if err := l.read(maxReason); err != nil {
+			return err
+		}
 	}
 	if !l.sent && len(x.held) >= 1<<k {
 		l.sent = true

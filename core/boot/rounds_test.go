@@ -2,6 +2,7 @@ package boot
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -65,27 +66,29 @@ func TestRankFailsInRounds(t *testing.T) {
 		},
 	}
 	m := newMaker(t)
-	for name, way := range ways {
-		for _, n := range []int{3, 5, 16} {
-			id := m.ID()
-			go roundsRank(t, id, 2, n, way)
-			ranks := append([]int{0, 1}, upTo(n)[3:]...)
-			named := 0
-			for rank, o := range meetAll(id, n, ranks, same(within(20))) {
-				var failed *RankError
-				if !errors.As(o.err, &failed) {
-					t.Errorf("%s: rank %d of %d: %v", name, rank, n, o.err)
-					continue
+	nearAndApart(t, func(t *testing.T) {
+		for name, way := range ways {
+			for _, n := range []int{3, 5, 16} {
+				id := m.ID()
+				go roundsRank(t, id, 2, n, way)
+				ranks := append([]int{0, 1}, upTo(n)[3:]...)
+				named := 0
+				for rank, o := range meetAll(id, n, ranks, same(within(20))) {
+					var failed *RankError
+					if !errors.As(o.err, &failed) {
+						t.Errorf("%s: rank %d of %d: %v", name, rank, n, o.err)
+						continue
+					}
+					if failed.Rank == 2 {
+						named++
+					}
 				}
-				if failed.Rank == 2 {
-					named++
+				if named != len(ranks) {
+					t.Errorf("%s: %d of %d ranks name the one that failed", name, named, len(ranks))
 				}
-			}
-			if named != len(ranks) {
-				t.Errorf("%s: %d of %d ranks name the one that failed", name, named, len(ranks))
 			}
 		}
-	}
+	})
 }
 
 // A rank that never sends is named when the limit passes.
@@ -129,15 +132,19 @@ func TestLargeBlobs(t *testing.T) {
 	}
 }
 
-func BenchmarkMeet64(b *testing.B) {
+func BenchmarkMeet(b *testing.B) {
 	m := newMaker(&testing.T{})
 	defer m.Kill()
-	for b.Loop() {
-		id := m.ID()
-		for _, o := range meetAll(id, 64, upTo(64), same(Limit{Deadline: time.Now().Add(time.Minute)})) {
-			if o.err != nil {
-				b.Fatal(o.err)
+	for _, n := range []int{64, 256} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				id := m.ID()
+				for _, o := range meetAll(id, n, upTo(n), same(Limit{Deadline: time.Now().Add(time.Minute)})) {
+					if o.err != nil {
+						b.Fatal(o.err)
+					}
+				}
 			}
-		}
+		})
 	}
 }

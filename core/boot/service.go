@@ -34,13 +34,15 @@ type Service struct {
 
 	mu      sync.Mutex
 	inboxes map[Key]*Inbox // guarded by mu
+	awaited int            // guarded by mu: connections that will come soon, of all inboxes
 
 	guests []*guest // of the loop alone, in the order of their arrival
 }
 
 // Bounds on those who have not proved anything yet.
 const (
-	maxGuests     = 128 // the oldest goes for a new one
+	maxGuests     = 128  // beside those that are awaited; the oldest goes for a new one
+	mostAwaited   = 4096 // of these
 	guestTime     = 5 * time.Second
 	restTime      = 50 * time.Millisecond // of the listener, when no descriptor is left
 	acceptsATurn  = 64
@@ -130,6 +132,9 @@ func (s *Service) NewKey() Key {
 	return k
 }
 
+// owns reports whether NewKey has made the key.
+func (s *Service) owns(k Key) bool { return [8]byte(k[:8]) == s.tag }
+
 // Strangers counts the connections that were closed because they proved nothing in time.
 func (s *Service) Strangers() uint64 { return s.strangers.Load() }
 
@@ -198,8 +203,14 @@ func (s *Service) accept(listener int) bool {
 	return true
 }
 
+func (s *Service) seats() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maxGuests + min(s.awaited, mostAwaited)
+}
+
 func (s *Service) greet(fd int) {
-	if len(s.guests) >= maxGuests {
+	if len(s.guests) >= s.seats() {
 		s.drop(0)
 	}
 	g := &guest{stream: stream{fd: fd}, until: time.Now().Add(guestTime)}
@@ -256,5 +267,5 @@ func (s *Service) admit(g *guest) bool {
 	if g.send(welcome) != nil || len(g.out) > 0 { // 72 bytes fit any new socket
 		return false
 	}
-	return box.put(arrival{b[joinPurpose], int(le.Uint32(b[joinFrom:])), g.fd})
+	return box.put(arrival{purpose: b[joinPurpose], from: int(le.Uint32(b[joinFrom:])), fd: g.fd})
 }

@@ -10,12 +10,16 @@ import (
 
 // stream is a non-blocking connection with what was read ahead and what could not be sent yet.
 type stream struct {
-	fd  int // -1: closed
-	in  []byte
-	out []byte
+	fd   int   // -1: closed, or near
+	near *near // in the place of a socket
+	in   []byte
+	out  []byte
 }
 
 func (s *stream) close() {
+	if s.near != nil {
+		s.near.close()
+	}
 	if s.fd >= 0 {
 		Close(s.fd)
 		s.fd = -1
@@ -29,6 +33,11 @@ func (s *stream) send(b []byte) error {
 }
 
 func (s *stream) flush() error {
+	if s.near != nil && len(s.out) > 0 {
+		out := s.out
+		s.out = nil
+		return s.near.send(out)
+	}
 	for len(s.out) > 0 {
 		n, err := unix.SendmsgN(s.fd, s.out, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 		switch {
@@ -46,7 +55,11 @@ func (s *stream) flush() error {
 }
 
 // fill reads what has arrived, until in holds most bytes. io.EOF: the other end has closed.
-func (s *stream) fill(most int) error {
+func (s *stream) fill(most int) (err error) {
+	if s.near != nil {
+		s.in, err = s.near.take(s.in, most)
+		return err
+	}
 	var buf [16 << 10]byte
 	for len(s.in) < most {
 		n, _, err := unix.Recvfrom(s.fd, buf[:min(len(buf), most-len(s.in))], unix.MSG_DONTWAIT)

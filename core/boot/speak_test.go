@@ -42,16 +42,18 @@ func idsOf(count int, makers ...*maker) (ids []byte) {
 
 func TestSeveralIDs(t *testing.T) {
 	a, b := newMaker(t), newMaker(t)
-	for _, c := range []struct{ n, ids int }{{2, 2}, {3, 2}, {5, 2}, {5, 5}, {7, 3}, {12, 12}, {16, 4}, {17, 5}, {33, 8}} {
-		ids := idsOf(c.ids, a, b)
-		wantMet(t, c.n, meetAll(ids, c.n, upTo(c.n), same(within(30))))
-		for r, o := range meetAll(ids, c.n, upTo(c.n), same(within(30))) {
-			var used *UsedError
-			if !errors.As(o.err, &used) {
-				t.Errorf("the same ids again, rank %d of %d: %v", r, c.n, o.err)
+	nearAndApart(t, func(t *testing.T) {
+		for _, c := range []struct{ n, ids int }{{2, 2}, {3, 2}, {5, 2}, {5, 5}, {7, 3}, {12, 12}, {16, 4}, {17, 5}, {33, 8}} {
+			ids := idsOf(c.ids, a, b)
+			wantMet(t, c.n, meetAll(ids, c.n, upTo(c.n), same(within(30))))
+			for r, o := range meetAll(ids, c.n, upTo(c.n), same(within(30))) {
+				var used *UsedError
+				if !errors.As(o.err, &used) {
+					t.Errorf("the same ids again, rank %d of %d: %v", r, c.n, o.err)
+				}
 			}
 		}
-	}
+	})
 }
 
 // A maker with 16 descriptors can serve a part and the speakers, not all ranks.
