@@ -190,6 +190,17 @@ static int threads_of_each; /* ranks of a process */
 static pthread_barrier_t all_here;
 static double slowest_init[RANKS * 64];
 
+/* A line of /proc/self/status. */
+static long status_kb(const char* name) {
+  char line[256];
+  long kb = -1;
+  FILE* f = fopen("/proc/self/status", "r");
+  while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    if (!strncmp(line, name, strlen(name))) kb = atol(line + strlen(name));
+  if (f != NULL) fclose(f);
+  return kb;
+}
+
 static void* one_of_many(void* arg) {
   const int t = (int)(intptr_t)arg, n = ranks * threads_of_each, rank = me * threads_of_each + t;
   ncclComm_t comm = NULL;
@@ -201,11 +212,10 @@ static void* one_of_many(void* arg) {
   CHECK(sum == (long)n * (n - 1) / 2, "the sum of %d ranks is %ld", n, sum);
   pthread_barrier_wait(&all_here);
   if (t == 0) {
-    struct rusage use;
     double slowest = 0;
-    getrusage(RUSAGE_SELF, &use);
     for (int k = 0; k < threads_of_each; k++) slowest = slowest_init[k] > slowest ? slowest_init[k] : slowest;
-    printf("process %d: init %.2f s, %ld MiB, %d descriptors, %d threads\n", me, slowest, use.ru_maxrss >> 10, descriptors(), threads());
+    printf("process %d: init %.2f s, %ld MiB of its own, %ld MiB shared, %d descriptors, %d threads\n", me, slowest, status_kb("RssAnon:") >> 10,
+           status_kb("RssShmem:") >> 10, descriptors(), threads());
   }
   pthread_barrier_wait(&all_here);
   MUST(comm, ncclCommDestroy(comm));
