@@ -205,6 +205,16 @@ func (b *batch) disarm() {
 	b.bell = nil
 }
 
+// crowd is how many ranks may look every graceTime: each looks at all, so that hundreds would do nothing else.
+const crowd = 64
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 // ponder looks at a standstill: is it a rank that is gone, one that called something else, or past a limit?
 func (b *batch) ponder() {
 	now := time.Now()
@@ -222,6 +232,7 @@ func (b *batch) ponder() {
 	}
 	b.check = now.Add(graceTime)
 	for _, c := range b.comms {
+		b.check = latest(b.check, now.Add(graceTime*time.Duration(c.n/crowd)))
 		if c.turn.err != nil || c.idle() || !b.pump && c.settled() {
 			continue
 		}

@@ -36,7 +36,8 @@ func logged(t *testing.T, level string) func() string {
 // At INFO a rank says in a handful of lines how it reaches whom and why, and which algorithm is used, once for each kind.
 func TestIntroduction(t *testing.T) {
 	for transport, want := range map[string][]string{
-		"shm": {"rank 1 of 3 made in", "ms (looking at the host ", ", roll call ", ", exchange ", ", agreement ", ", rings ", ", ties to rank 0 ", ", shared memory ",
+		"shm": {"rank 1 of 3 made in", "ms (looking at the host ", ", roll call ",
+			", exchange ", ", agreement ", ", rings ", ", ties to rank 0 ", ", shared memory ",
 			", the rest ", "its segment has", "rank 1 leaves; its segment",
 			"rank 1 uses shared memory to ranks 0, 2, in this process"},
 		"tcp": {", connections ", "rank 1 uses TCP to ranks 0, 2, on this host: NCCL_SHM_DISABLE=1 (environment)"},

@@ -9,8 +9,15 @@ import "hccl.dev/hccl/internal/coll"
 
 // Header returns what rank i posted as number seq of a lane, if it is among its last 64.
 func (s *Segment) Header(i int, lane uint32, seq uint64) (Header, bool) {
+	if s.Shared() && s.blank(i, 0) {
+		return Header{}, false // lines of a board that is no mirror are filled in their order: the rank has posted nothing yet
+	}
 	for k := range boardLen { // lane 0 numbers from 0 and is most often alone: its header is in the first line that is tried
-		if h, stamp := s.posted(i, int(seq+uint64(k))%boardLen); stamp != 0 && h.Seq == seq && h.Lane == lane {
+		line := int(seq+uint64(k)) % boardLen
+		if s.line(i, line).header[0].Load() != seq {
+			continue // most are of others
+		}
+		if h, stamp := s.posted(i, line); stamp != 0 && h.Seq == seq && h.Lane == lane {
 			return h, true
 		}
 	}
@@ -29,9 +36,16 @@ func (s *Segment) Last(i int) (Header, bool) {
 	return last, top != 0
 }
 
+// blank reports whether a line was never written, or is being written.
+func (s *Segment) blank(i, line int) bool { return s.line(i, line).stamp.Load() == 0 }
+
+func (s *Segment) line(i, line int) *post {
+	return postAt(s.base + uintptr(s.boards) + uintptr(i)*boardSize + uintptr(line)*lineSize)
+}
+
 // posted reads a line; stamp 0: there is nothing, or it is being written.
 func (s *Segment) posted(i, line int) (Header, uint64) {
-	p := postAt(s.base + uintptr(s.boards) + uintptr(i)*boardSize + uintptr(line)*lineSize)
+	p := s.line(i, line)
 	stamp := p.stamp.Load()
 	var w [6]uint64
 	for k := range w {

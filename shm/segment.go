@@ -75,7 +75,7 @@ func Map(fd, n, channels int) (*Segment, error) {
 func (l *layout) shape() uint64 { return segmentVersion | uint64(l.n)<<16 | uint64(l.channels)<<32 }
 
 func mapSegment(fd int, l layout) (*Segment, error) {
-	base, err := mapMemory(fd, l.total, unix.PROT_READ|unix.PROT_WRITE)
+	base, err := mapShared(fd, l.total)
 	if err != nil {
 		return nil, fmt.Errorf("mapping a segment of %d KiB: %w", l.total>>10, err)
 	}
@@ -182,7 +182,9 @@ func (s *Segment) Close() {
 
 // unmap is the end of the segment. It takes no lock of the arena's: a peer's memory may go with it.
 func (s *Segment) unmap() {
-	unmapMemory(s.base, s.total)
+	if !unmapShared(s.base) { // a mirror's
+		unmapMemory(s.base, s.total)
+	}
 	if s.fd >= 0 {
 		closeKept(s.fd)
 	}

@@ -60,7 +60,8 @@ var layout = map[string]int{
 	"REQUEST_WHAT": requestWhat, "ASK": ask, "TIMEOUT": askTimeout, "ABORT": askAbort,
 	"ANSWER_SIZE": answerSize, "ANSWER_MAGIC_VALUE": answerMagicValue, "ANSWER_MAGIC": answerMagic, "ANSWER_KIND": answerKind,
 	"ANSWER_LENGTH": answerLength, "ANSWER_SERIAL": answerSerial, "MAX_ANSWER": maxAnswer, "GO": kindGo, "MISSING": kindMissing,
-	"MEMBER": member, "SPEAKER": speaker, "ASKER": asker, "HERALD": herald, "FAILED": kindFailed, "ABSENT": kindAbsent, "MAX_NAMED": maxNamed,
+	"MEMBER":  member,
+	"SPEAKER": speaker, "ASKER": asker, "HERALD": herald, "FAILED": kindFailed, "ABSENT": kindAbsent, "MAX_NAMED": maxNamed,
 	"WHY_USED": whyUsed, "WHY_DUPLICATE": whyDuplicate, "WHY_NRANKS": whyNranks, "WHY_VERSION": whyVersion, "WHY_TIMEOUT": whyTimeout,
 	"WHY_GONE": whyGone, "WHY_ABORTED": whyAborted, "WHY_GARBAGE": whyGarbage, "WHY_FULL": whyFull, "WHY_MAKER": whyMaker, "WHY_IDS": whyIDs,
 }

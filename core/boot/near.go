@@ -94,6 +94,3 @@ func (s *Service) meetNear(key Key, secret []byte, from int, purpose uint8, bell
 	}
 	return &stream{fd: -1, near: a}
 }
-
-// ringBell rings an eventfd, so there is no SIGPIPE; full is as good as rung.
-func ringBell(fd int) { unix.Write(fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }

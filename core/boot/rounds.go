@@ -283,30 +283,3 @@ func (x *rounds) collect() (moved bool, err error) {
 	}
 	return moved, nil
 }
-
-// tell lets all neighbours know that this rank fails, and because of whom, also those whose connection is still being made.
-func (x *rounds) tell(cause error) {
-	f, patience := newsOf(cause, x.rank), tellFailed
-	if f.why == whyAborted {
-		patience = tellAbort
-	}
-	b := framed(frameFail, 0, f.encode(maxReason))
-	for until := time.Now().Add(patience); time.Now().Before(until); x.wait(time.Until(until)) {
-		x.arrivals()
-		left := 0
-		for _, l := range x.all {
-			if l.s == nil && l.dial != nil {
-				l.s, _ = l.dial.turn()
-			}
-			if l.s == nil {
-				left++
-			} else if !l.told {
-				l.told, l.ended = true, true
-				l.s.send(b) // after blocks that are half sent; one that does not hear sees the connection end
-			}
-		}
-		if left == 0 {
-			return
-		}
-	}
-}

@@ -2,7 +2,6 @@ package boot
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
 	"sync"
@@ -48,7 +47,7 @@ func (x *rounds) beyond(blobs [][]byte) ([][]byte, error) {
 	x.lim.lap("passing on")
 	all, ok := unpack(x.word, x.n)
 	if !ok {
-		return nil, &RankError{x.rankAt(0), fmt.Sprintf("rank %d, which speaks for its part, sent something else than this library would", x.rankAt(0))}
+		return nil, x.before.garbage() // what a speaker passes on it has looked at
 	}
 	return all, nil
 }
@@ -97,6 +96,11 @@ func (x *rounds) speak(mine []byte) ([]byte, error) {
 	said, err := y.gather(mine)
 	if err != nil {
 		return nil, err
+	}
+	for k, b := range said {
+		if _, ok := unpack(b, x.first(k+1)-x.first(k)); !ok {
+			return nil, (&link{peer: x.first(k)}).garbage()
+		}
 	}
 	return slices.Concat(said...), nil
 }

@@ -151,7 +151,8 @@ func TestOtherVersion(t *testing.T) {
 			t.Errorf("rank %d: %v", rank, o.err)
 			continue
 		}
-		for _, part := range []string{"rank 2", "version 9", "2.99.0 /opt/other/libnccl.so.2", fmt.Sprintf("speaks %d", wireVersion), rootProgram} {
+		for _, part := range []string{"rank 2", "version 9", "2.99.0 /opt/other/libnccl.so.2",
+			fmt.Sprintf("speaks %d", wireVersion), rootProgram} {
 			if !strings.Contains(version.Error(), part) {
 				t.Errorf("rank %d: %q does not name %q", rank, version, part)
 			}

@@ -214,8 +214,8 @@ static void* one_of_many(void* arg) {
   if (t == 0) {
     double slowest = 0;
     for (int k = 0; k < threads_of_each; k++) slowest = slowest_init[k] > slowest ? slowest_init[k] : slowest;
-    printf("process %d: init %.2f s, %ld MiB of its own, %ld MiB shared, %d descriptors, %d threads\n", me, slowest, status_kb("RssAnon:") >> 10,
-           status_kb("RssShmem:") >> 10, descriptors(), threads());
+    printf("process %d: init %.2f s, %ld MiB of its own, %ld MiB shared, %d descriptors, %d threads\n", me, slowest,
+           status_kb("RssAnon:") >> 10, status_kb("RssShmem:") >> 10, descriptors(), threads());
   }
   pthread_barrier_wait(&all_here);
   MUST(comm, ncclCommDestroy(comm));
