@@ -89,7 +89,7 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 	if limit > 0 && waited >= limit {
 		return c.tooLate(waited)
 	}
-	return nil
+	return c.unanswered(waited)
 }
 
 // gap looks for a rank that is gone and that this rank still needs. Who has posted a later operation, or left in order after this

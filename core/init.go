@@ -125,7 +125,7 @@ func secretOf(id []byte) secret { return sha256.Sum256(id) }
 
 // limit is the deadline and the way out for waits during init.
 func (c *Comm) limit(deadline time.Time) boot.Limit {
-	return boot.Limit{Deadline: deadline, Abort: c.aborted, Lap: c.phases.end}
+	return boot.Limit{Deadline: deadline, Peer: c.settings.PeerTimeout, Abort: c.aborted, Lap: c.phases.end}
 }
 
 // finish makes the hot state and hands the communicator over.

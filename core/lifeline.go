@@ -36,7 +36,7 @@ const (
 // tie makes the connections. A rank that gives up before it has one makes it all the same, to be seen letting go.
 func (c *Comm) tie(inbox *boot.Inbox, deadline time.Time) (*lifeline, error) {
 	l := &lifeline{c: c, lost: -1}
-	l.lim = boot.Limit{Deadline: deadline, Abort: l.check}
+	l.lim = boot.Limit{Deadline: deadline, Peer: c.settings.PeerTimeout, Abort: l.check}
 	if c.rank != 0 {
 		fd, err := l.dial(l.lim)
 		if err != nil {

@@ -32,6 +32,7 @@ const MaxBlob = 64 << 10
 // Limit is what ends a wait.
 type Limit struct {
 	Deadline time.Time           // zero: none
+	Peer     time.Duration       // for a host that answers nothing, HCCL_PEER_TIMEOUT; 0: as long as Deadline allows
 	Abort    func() error        // asked every 20 ms; an error ends the wait and is returned. nil: none
 	Late     func(missing []int) // told now and then whom the roll call still waits for; nil: nobody
 	Lap      func(phase string)  // told at the end of each phase; nil: nobody
@@ -49,6 +50,9 @@ func (l *Limit) check() error {
 	}
 	return nil
 }
+
+// silent reports whether a host that has answered nothing since then counts as gone.
+func (l *Limit) silent(since time.Time) bool { return l.Peer > 0 && time.Since(since) > l.Peer }
 
 func (l *Limit) aborted() error {
 	if l.Abort == nil {

@@ -177,6 +177,7 @@ const refusedLong = time.Second
 func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint8, lim Limit) (fd int, err error) {
 	d := &dialing{addrs: addrs, key: key, secret: secret, from: from, purpose: purpose}
 	defer d.close()
+	began := time.Now()
 	for {
 		s, last := d.turn()
 		if s != nil {
@@ -185,7 +186,7 @@ func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint
 		if last != nil && !d.refused.IsZero() && time.Since(d.refused) > refusedLong {
 			return -1, &SilentError{-1, "refuses connections at " + d.reasons(last), true}
 		}
-		if err := lim.check(); err == errDeadline {
+		if err := lim.check(); err == errDeadline || err == nil && last != nil && d.refused.IsZero() && lim.silent(began) {
 			return -1, &SilentError{-1, "cannot be reached at " + d.reasons(last), false}
 		} else if err != nil {
 			return -1, err

@@ -168,7 +168,8 @@ func (e *UnreachableError) Error() string {
 			b.String())
 	}
 	return fmt.Sprintf("root at %s not reachable: the process that made the id must live until all ranks have met, and "+
-		"NCCL_SOCKET_IFNAME must choose interfaces that lead to this host", b.String())
+		"NCCL_SOCKET_IFNAME must choose interfaces that lead to this host; a firewall between the hosts must let the ports of "+
+		"HCCL_PORT_RANGE through", b.String())
 }
 
 // Result is the ncclResult_t of the error.

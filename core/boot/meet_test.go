@@ -202,3 +202,21 @@ func TestSilentListener(t *testing.T) {
 		t.Errorf("%v, because %q", err, r.why[0])
 	}
 }
+
+// Nothing answers at an address of the network that is kept for measurements (RFC 2544): HCCL_PEER_TIMEOUT ends that, here the only
+// limit, for the maker of the id and for other ranks.
+func TestHostThatAnswersNothing(t *testing.T) {
+	nowhere := netip.MustParseAddrPort("198.18.7.7:9")
+	id := newMaker(t).ID()
+	id[idCount] = 1
+	copy(id[idAddresses:], putAddress(nil, nowhere.Addr()))
+	lim := Limit{Peer: 300 * time.Millisecond}
+	var gone *UnreachableError
+	if _, err := Meet(id, 0, 2, nil, lim); !errors.As(err, &gone) || !strings.Contains(err.Error(), "HCCL_PORT_RANGE") {
+		t.Errorf("the maker: %v", err)
+	}
+	var silent *SilentError
+	if _, err := Dial([]netip.AddrPort{nowhere}, Key{}, nil, 0, 1, lim); !errors.As(err, &silent) || silent.Gone {
+		t.Errorf("a rank: %v", err)
+	}
+}

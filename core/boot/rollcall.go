@@ -2,6 +2,7 @@ package boot
 
 import (
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,8 @@ const (
 
 // rollCall says hello to the root and returns the partners that it names once all ranks have come.
 func (m *meeting) rollCall() ([]partner, error) {
-	alive := time.Now() // when the root last gave a sign of life
+	alive := time.Now() // when the root last gave a sign of life, or could have
+	heard := alive      // when its host last let a connection be made
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		start := time.Now()
 		c, race, err := m.findRoot()
@@ -33,10 +35,13 @@ func (m *meeting) rollCall() ([]partner, error) {
 		if err == errNobody && race.none < len(race.addrs) || time.Since(start) > time.Second {
 			alive = time.Now() // it may just be hard to reach, or another process takes over
 		}
+		if err == errLost || slices.Contains(race.why, errSilent.Error()) {
+			heard = time.Now()
+		}
 		if err == errNobody || err == errLost {
 			err = m.pause(wait)
 		}
-		if err == errDeadline || err == nil && !m.id.fixed && time.Since(alive) > refusedFor {
+		if err == errDeadline || err == nil && !m.id.fixed && (time.Since(alive) > refusedFor || m.lim.silent(heard)) {
 			return nil, &UnreachableError{race.addrs, race.why, m.id.fixed}
 		}
 		if err != nil {
@@ -71,6 +76,10 @@ func (m *meeting) findRoot() (*caller, *race, error) {
 			c := &caller{meeting: m, s: s, at: at, challenge: challenge, nonce: make([]byte, 16)}
 			rand.Read(c.nonce)
 			return c, r, nil
+		}
+		if m.lim.silent(r.since) {
+			r.close()
+			return nil, r, errNobody
 		}
 		if err := m.lim.check(); err != nil {
 			if aborted.IsZero() {

@@ -26,7 +26,7 @@ type Values struct {
 	CommBlocking                  int           // -1: as the call's config says
 	InitTimeout                   time.Duration // for a communicator to be made
 	Timeout                       time.Duration // for one operation, 0: none
-	PeerTimeout                   time.Duration // for a host that does not answer; nothing asks for it yet
+	PeerTimeout                   time.Duration // for a host that answers nothing
 	Deterministic                 bool          //
 	PortRange                     PortRange     // zero: any
 	NetRate                       int           // Mbit/s of a network card, 0: no bound
@@ -141,8 +141,8 @@ var table = []Knob{
 		seconds(0.001, func(v *Values) *time.Duration { return &v.InitTimeout })},
 	{"HCCL_TIMEOUT", "0", "Seconds for one operation; 0: no limit. The error names whom it waited for.",
 		seconds(0, func(v *Values) *time.Duration { return &v.Timeout })},
-	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that does not answer counts as gone: so far the kernel alone decides that.",
-		later(seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout }))},
+	{"HCCL_PEER_TIMEOUT", "60", "Seconds until a host that answers nothing counts as gone, when ranks meet and in operations.",
+		seconds(0.001, func(v *Values) *time.Duration { return &v.PeerTimeout })},
 	{"HCCL_DETERMINISTIC", "0", "1: equal bits whatever the algorithm, channels and placement; ranks are added in order.",
 		flag(func(v *Values) *bool { return &v.Deterministic })},
 	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it; an id cannot be made with a bad one.",
