@@ -56,7 +56,22 @@ func detect(env func(string) string) (*world, error) {
 			return nil, fmt.Errorf("%s is set, but not all of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; set all, or use --ranks N", name)
 		}
 	}
-	return nil, nil
+	return nil, half(env)
+}
+
+// half is the error for one of the two variables of an MPI without the other: each process would take itself for a job of its own.
+// Slurm's may stand alone in a batch script.
+func half(env func(string) string) error {
+	for _, l := range launchers {
+		set, unset := l.rank, l.size
+		if env(set) == "" {
+			set, unset = unset, set
+		}
+		if len(l.must) == 0 && env(set) != "" && env(unset) == "" {
+			return fmt.Errorf("%s is set, but not %s, and %s sets both: pass both on, or use --ranks N", set, unset, l.name)
+		}
+	}
+	return nil
 }
 
 // ownShell tells Slurm's steps for a batch script or an interactive shell, whose numbers are the highest: nothing is launched there.

@@ -48,8 +48,10 @@ func TestLaunchersAreKnown(t *testing.T) {
 
 func TestVariablesThatMakeNoSenseAreNamed(t *testing.T) {
 	for env, want := range map[string]string{
-		"RANK=1":       "RANK is set, but not all",
-		"WORLD_SIZE=1": "WORLD_SIZE is set, but not all",
+		"RANK=1":                 "RANK is set, but not all",
+		"WORLD_SIZE=1":           "WORLD_SIZE is set, but not all",
+		"OMPI_COMM_WORLD_RANK=1": "OMPI_COMM_WORLD_RANK is set, but not OMPI_COMM_WORLD_SIZE, and Open MPI sets both",
+		"PMI_SIZE=2":             "PMI_SIZE is set, but not PMI_RANK, and MPICH sets both",
 		"RANK=4 WORLD_SIZE=4 MASTER_ADDR=h MASTER_PORT=1":     `RANK is "4", not a number from 0 to 3`,
 		"RANK=0 WORLD_SIZE=two MASTER_ADDR=h MASTER_PORT=1":   `WORLD_SIZE is "two"`,
 		"RANK=0 WORLD_SIZE=1 MASTER_ADDR=h MASTER_PORT=70000": `MASTER_PORT is "70000", not a number from 1 to 65535`,
