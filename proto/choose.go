@@ -27,7 +27,8 @@ type Choice struct {
 	Ignored  bool   // Setting.Algos had nothing that fits and was not an order
 }
 
-// Sizes of the rule, in bytes. One shot waits once and reads N vectors, two shots wait twice and read three chunks for each rank.
+// Sizes of the rule, in bytes. One shot waits once and reads N vectors, two shots wait twice and read three chunks for each rank. Two
+// ranks that share no memory send as many bytes in one shot as in two: there it is one shot at every size.
 const (
 	oneShotPair = 64 << 10       // of the vector of two ranks
 	oneShotRead = 256 << 10      // of all vectors together, of more ranks
@@ -73,7 +74,7 @@ func order(s *Setting, op *Op) [NumAlgos]Algo {
 	if s.Hosts > 1 && ringAcross(s.Hosts, op, float64(size)) {
 		return [...]Algo{Ring, TwoShot, OneShot}
 	}
-	if op.N <= 2 && size <= oneShotPair || size*uint64(op.N) <= oneShotRead {
+	if op.N <= 2 && (s.Hosts > 1 || size <= oneShotPair) || size*uint64(op.N) <= oneShotRead {
 		return [...]Algo{OneShot, TwoShot, Ring}
 	}
 	return [...]Algo{TwoShot, OneShot, Ring}

@@ -77,6 +77,9 @@ func TestChooseAcrossHosts(t *testing.T) {
 		{coll.AllReduce, 16, 2, 64 << 20, Ring},
 		{coll.AllReduce, 16, 2, 8 << 10, OneShot},
 		{coll.AllReduce, 16, 16, 64 << 20, TwoShot}, // one rank a host: the same bytes in two steps
+		{coll.AllReduce, 2, 1, 64 << 20, TwoShot},
+		{coll.AllReduce, 2, 2, 64 << 20, OneShot}, // the same bytes in one step
+		{coll.Broadcast, 2, 2, 64 << 20, OneShot},
 		{coll.AllGather, 16, 2, 4 << 20, Ring},
 		{coll.Broadcast, 16, 2, 16 << 20, Ring},
 		{coll.AlltoAll, 16, 2, 16 << 20, OneShot}, // there is no other
