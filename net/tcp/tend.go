@@ -18,7 +18,7 @@ const (
 const (
 	lowWater  = 128 << 10 // while nothing is known of its rate, and at least
 	highWater = 4 << 20
-	waterTime = 8 * time.Millisecond
+	waterTime = 24 * time.Millisecond
 	rateTime  = 10 * time.Millisecond // of sending, for a rate that means something
 )
 
