@@ -57,6 +57,7 @@ type Fabric struct {
 	mu     sync.Mutex            // guards adding connections and opening ports
 	outs   []interface{ drop() } // ports that may hold staging; guarded by mu
 	graves []*conn               // dead rails whose place another has taken; guarded by mu
+	conns  int                   // connections that were added; guarded by mu
 
 	options Options // guarded by mu
 }
@@ -153,6 +154,11 @@ func (f *Fabric) add(rank, rail, fd int) error {
 	}
 	if old != nil {
 		f.graves = append(f.graves, old)
+	}
+	if f.conns++; f.conns == 1 {
+		f.sole.Store(c)
+	} else {
+		f.sole.Store(nil)
 	}
 	return nil
 }

@@ -14,9 +14,11 @@ type reading struct {
 	taken atomic.Bool              // the thread in the operation reads: the background keeps away
 	fired atomic.Bool              // the event for which the background was armed is used up
 	set   atomic.Pointer[epollSet] // nil before the first connection
+	sole  atomic.Pointer[conn]     // the only connection there is; nil: none, or several
 
 	// Guarded by rx.
 	armed  bool    // an event of the set wakes the background
+	looks  uint    // since the set was asked last
 	more   []*conn // connections that used up their quantum: no edge will come for what they have left
 	events [32]unix.EpollEvent
 }
@@ -42,13 +44,27 @@ func (f *Fabric) Poll() (moved bool) {
 		return false
 	}
 	for more := true; more; more = !f.rx.pass() {
-		moved = f.step() || moved
+		moved = f.look() || moved
 		if !f.taken.Load() {
 			moved = f.steps(nil) || moved // no event would wake the background for what is left over
 		}
 		f.arm()
 	}
 	return moved
+}
+
+// mostLooks is how often in a row a thread reads an only connection without asking for events. Those that stay behind would end its sleep.
+const mostLooks = 8
+
+// look is step for a thread that looks again and again. To ask whether the only connection there is has something costs as much as to
+// read it.
+func (f *Fabric) look() bool {
+	c := f.sole.Load()
+	if f.looks++; c == nil || f.looks >= mostLooks || c.blocked.Load() || c.closed || c.recv.more || f.dying.Load() {
+		f.looks = 0
+		return f.step()
+	}
+	return f.read(c)
 }
 
 // Give hands the sockets back to the background; a thread does so before it sleeps and when its operation is over. What has
