@@ -150,10 +150,11 @@ func (b *batch) part() {
 // nap sleeps until something may have changed, and reports whether it was rung.
 func (b *batch) nap() bool {
 	if f := b.sockets(); f != nil {
-		rang := f.Sleep(b.pause())
-		b.part()
-		b.ponder()
-		return rang
+		if rang, slept := f.Sleep(b.pause()); slept {
+			b.part()
+			b.ponder()
+			return rang
+		}
 	}
 	pause := b.arm()
 	moved, done := b.advance() // whatever came before the bell was armed

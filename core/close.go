@@ -93,15 +93,13 @@ func (c *Comm) release() {
 		cancel()
 	}
 	c.cancels = nil
-	if c.rails != nil {
-		c.rails.end()
-	}
 	if c.net != nil {
 		drain := drainTime
 		if c.seg == nil || c.seg.State(c.seg.Self()) != shm.Left {
 			drain = abandonTime
 		}
 		c.net.Close(drain)
+		pool.leave(c)
 	}
 	if c.hot != nil {
 		c.hot.Free()

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -47,10 +46,9 @@ type Comm struct {
 	seg   *shm.Segment // shared with all ranks, or this rank's own mirror of the others over TCP; nil for one rank
 	near  *shm.Segment // shared with the ranks of this host where others are elsewhere, for data alone; else nil
 	hot   *fast.Hot
-	net   *tcp.Fabric     // nil where all ranks share memory
-	wide  bool            // its ranks do not all share memory
-	first [][2]netip.Addr // ends of net's first connection to each rank
-	rails *railKeeper     // of net; nil where no two hosts have several interfaces
+	net   *tcp.Fabric // nil where all ranks share memory
+	wide  bool        // its ranks do not all share memory
+	fars  []*far      // by rank: the processes of the others; nil for those in this one
 	ports proto.Ports
 	table *proto.Table
 	queue device.Queue

@@ -3,7 +3,6 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,8 +18,6 @@ const (
 	purposeVisit            // is the rank still there?
 	purposeHosts            // what hosts look like goes round
 	purposeRings            // and how rings go
-	purposeData
-	purposeRail // and the rail's number
 )
 
 func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
@@ -55,13 +52,19 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 			return err
 		}
 	}
-	if err := c.joinTCP(inbox, line.lim); err != nil {
+	if err := c.joinTCP(); err != nil {
 		return err
 	}
-	if _, err = line.vote(true); err == nil {
-		c.keepRails(inbox)
-		c.phases.end("connections")
+	if _, err = line.vote(true); err != nil { // all have joined: whoever is sent something knows from whom it comes
+		return err
 	}
+	if c.settings.Preconnect {
+		err = c.connectAll(line.lim)
+	}
+	if err == nil {
+		_, err = line.vote(true)
+	}
+	c.phases.end("connections")
 	return err
 }
 
@@ -201,20 +204,19 @@ func (c *Comm) mirror() (err error) {
 	return err
 }
 
-// joinTCP connects every pair of ranks; the higher rank dials. Ranks that share memory have a connection too, for what they tell.
-func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
+// joinTCP has what this rank tells each other one go by the connections of their processes. Ranks that share memory have them too, for
+// what they tell.
+func (c *Comm) joinTCP() error {
 	if err := c.mirror(); err != nil {
 		return err
 	}
 	boundStaging(c.settings)
-	c.net = tcp.New(c.rank, c.n, func() { c.seg.Ring(c.rank) })
+	c.net = tcp.New(pool.net, binary.LittleEndian.Uint64(c.secret[:]), c.rank, c.n, func() { c.seg.Ring(c.rank) })
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
-	c.net.OnBackground(pin)
-	c.net.OnRail(c.railLost)
-	c.net.Tune(c.netOptions())
+	pool.net.Tune(c.netOptions())
 	c.ports = c.net
-	c.first = make([][2]netip.Addr, c.n)
+	c.fars = make([]*far, c.n)
 	if c.near != nil {
 		c.ports = newMixedPorts(c.near, c.net, c.queue)
 	}
@@ -222,16 +224,22 @@ func (c *Comm) joinTCP(inbox *boot.Inbox, lim boot.Limit) (err error) {
 		if r == c.rank {
 			continue
 		}
-		var fd int
-		if r < c.rank {
-			fd, err = boot.Dial(c.peers[r].Addrs, c.peers[r].Door, c.secret[:], c.rank, purposeData, lim)
-		} else {
-			fd, err = inbox.Accept(purposeData, r, lim)
+		var link *tcp.Link
+		link, c.fars[r] = pool.reach(c, r)
+		if err := c.net.Join(r, link); err != nil {
+			return failf(ResultOf(err), "rank %d cannot be joined to rank %d: %w", c.rank, r, err).of(r)
 		}
-		if err == nil {
-			err = c.addFirst(r, fd)
+	}
+	return nil
+}
+
+// connectAll waits until this rank's process has a connection to that of each other rank.
+func (c *Comm) connectAll(lim boot.Limit) error {
+	for r, f := range c.fars {
+		if f == nil {
+			continue
 		}
-		if err != nil {
+		if err := f.connect(lim); err != nil {
 			return failf(ResultOf(err), "rank %d cannot connect to rank %d: %w", c.rank, r, err).of(r)
 		}
 	}

@@ -66,7 +66,7 @@ func (c *Comm) meet(s *InitSpec) error {
 		return nil
 	}
 	deadline := time.Now().Add(c.settings.InitTimeout)
-	svc, err := boot.Default()
+	svc, err := pool.open()
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *Comm) meet(s *InitSpec) error {
 	mine := c.describe(svc)
 	c.phases.end("looking at the host")
 	inbox := svc.Expect(mine.Door, c.secret[:])
-	defer func() { c.doneWith(inbox) }()
+	defer inbox.Close()
 	inbox.Awaits(c.n)
 	defer inbox.Awaits(0)
 	log.InfoOnce(log.Net, "interfaces", "%s", svc.Choice())
@@ -102,8 +102,8 @@ func (c *Comm) meet(s *InitSpec) error {
 func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	me := self()
 	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
-		SegmentKey: newKey(), Door: svc.NewKey(), Addrs: svc.Addrs(), Rails: svc.Rails(), Settings: shared(c.settings),
-		Device: int32(c.device)}
+		SegmentKey: newKey(), Door: svc.NewKey(), Process: pool.name, Token: pool.own,
+		Addrs: svc.Addrs(), Rails: svc.Rails(), Settings: shared(c.settings), Device: int32(c.device)}
 	if c.settings.HostID != "" {
 		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
 	}

@@ -1,48 +1,38 @@
 package core
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/net/tcp"
+	"hccl.dev/hccl/proto/wire"
 )
 
-// railKeeper lays further rails between ranks of two hosts that have several interfaces, beside the work of the communicator: init
-// waits for one connection alone, and interfaces that lead nowhere cost nobody anything. It looks after them until the communicator
-// ends, and lays those anew that failed, as often as it takes; and where nothing moves at all it tries others (net_relief.go).
+// Further rails to a process on another host, where both hosts have several interfaces, are laid beside the work: init waits for one
+// connection alone, and interfaces that lead nowhere cost nobody anything. Those that fail are laid anew, as often as it takes; and where
+// nothing moves at all others are tried (net_relief.go).
 //
-// The higher rank dials, from one of its interfaces to one of the other's addresses, and numbers the rail; the lower rank takes what
-// arrives. One goroutine does it all, without waiting for anybody.
-type railKeeper struct {
-	c     *Comm
-	svc   *boot.Service
-	inbox *boot.Inbox
-	wants []*wantedRail
-	aid   []relief // by rank
-	stop  chan struct{}
-	wait  sync.WaitGroup
-}
+// The process that dials goes from one of its interfaces to one of the other's addresses, and numbers the rail; the other one takes
+// what arrives.
 
-// wantedRail is a rail that this rank dials.
+// wantedRail is a rail that this process dials.
 type wantedRail struct {
-	rank, rail int
-	by         boot.Interface
-	to         netip.AddrPort
-	attempt    *boot.Attempt // under way; nil: none
-	began      time.Time     // of the attempt, or of the pause behind the last one
-	pause      time.Duration
-	worked     bool      // once: then it may come back any time
-	laid       time.Time // zero: it is not there
-	brief      int       // how often in turn it failed soon after it was laid
+	rail    int
+	by      boot.Interface
+	to      netip.AddrPort
+	attempt *boot.Attempt // under way; nil: none
+	began   time.Time     // of the attempt, or of the pause behind the last one
+	pause   time.Duration
+	worked  bool      // once: then it may come back any time
+	laid    time.Time // zero: it is not there
+	brief   int       // how often in turn it failed soon after it was laid
 }
 
 const (
-	tendTime      = 100 * time.Millisecond
-	attendTime    = 10 * time.Millisecond // while rails are being laid
 	attemptTime   = 2 * time.Second
 	railPause     = time.Second // before a rail is tried again
 	mostRailPause = time.Minute // before one that never worked is
@@ -50,66 +40,23 @@ const (
 	briefTime     = 10 * time.Second
 )
 
-// addFirst hands the first connection to rank r over.
-func (c *Comm) addFirst(r, fd int) error {
-	c.first[r][0], c.first[r][1] = boot.Ends(fd)
-	if svc, err := boot.Default(); err == nil && c.remote(r) {
-		svc.Pin(fd)
-	}
-	return c.net.Add(r, fd)
-}
-
-// doneWith closes the inbox unless more rails are to come by it.
-func (c *Comm) doneWith(inbox *boot.Inbox) {
-	if c.rails == nil {
-		inbox.Close()
-	}
-}
-
-// remote reports whether rank r is on another host, or cut off from this one as if it were.
-func (c *Comm) remote(r int) bool {
-	me, p := &c.peers[c.rank], &c.peers[r]
+// isRemote reports whether a peer is on another host, or cut off from this one as if it were.
+func (c *Comm) isRemote(p *wire.Peer) bool {
+	me := &c.peers[c.rank]
 	return me.BootID != p.BootID || me.NetNS != p.NetNS
 }
 
-// keepRails begins to lay rails to those ranks to which several are possible: one has several interfaces then, and so has this.
-func (c *Comm) keepRails(inbox *boot.Inbox) {
-	svc, err := boot.Default()
-	if err != nil || !slices.ContainsFunc(c.ranks(), c.remote) {
+// plan lists the rails to be dialled, once the first connection is there: each interface of ours with an address on its own network,
+// or, where it has none there, with one that no other interface of ours reaches directly. Each interface of either side is in one of
+// them.
+func (f *far) plan() {
+	nics := f.pool.svc.Interfaces()
+	if !f.dials || !f.remote || len(nics) < 2 || len(f.rails) < 2 || f.wants != nil {
 		return
 	}
-	several := func(r int) bool { return c.remote(r) && len(c.peers[r].Rails) > 1 && len(c.peers[c.rank].Rails) > 1 }
-	k := &railKeeper{c: c, svc: svc, inbox: inbox, aid: make([]relief, c.n), stop: make(chan struct{})}
-	for r := range c.rank {
-		if several(r) {
-			k.want(r)
-		}
-	}
-	c.rails = k
-	k.wait.Go(k.run)
-}
-
-func (c *Comm) ranks() []int {
-	all := make([]int, c.n)
-	for r := range all {
-		all[r] = r
-	}
-	return all
-}
-
-// want lists the rails to rank r: each interface of ours with an address on its own network, or, where it has none there, with one
-// that no other interface of ours reaches directly. Each interface of either side is in one of them.
-func (k *railKeeper) want(r int) {
-	nics, rails := k.svc.Interfaces(), k.c.peers[r].Rails
-	pairs := pairRails(nics, rails, k.c.first[r], k.c.settings.CrossNIC != 0)
-	for _, p := range pairs {
-		n := len(k.wants)
-		rail := 1
-		for n > 0 && k.wants[n-1].rank == r && rail <= k.wants[n-1].rail {
-			rail = k.wants[n-1].rail + 1
-		}
-		if rail < tcp.MaxRails {
-			k.wants = append(k.wants, &wantedRail{rank: r, rail: rail, by: nics[p[0]], to: rails[p[1]]})
+	for k, p := range pairRails(nics, f.rails, f.first, f.cross) {
+		if rail := k + 1; rail < tcp.MaxRails {
+			f.wants = append(f.wants, &wantedRail{rail: rail, by: nics[p[0]], to: f.rails[p[1]]})
 		}
 	}
 }
@@ -142,65 +89,47 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 	return pairs
 }
 
-func (k *railKeeper) run() {
-	tick := time.NewTicker(tendTime)
-	defer tick.Stop()
-	for pace := tendTime; ; {
-		if want := k.turn(time.Now()); want != pace {
-			pace = want
-			tick.Reset(pace)
-		}
-		select {
-		case <-k.stop:
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// turn takes what has arrived, goes on with what is under way, and says when to come again.
-func (k *railKeeper) turn(now time.Time) time.Duration {
-	k.c.net.Tend()
-	for {
-		purpose, from, fd, ok := k.inbox.Next(purposeRail, purposeRail+tcp.MaxRails-1)
-		if !ok {
-			break
-		}
-		k.add(from, int(purpose-purposeRail), fd)
-	}
-	pace := tendTime
-	for _, w := range k.wants {
-		if k.dial(w, now) {
+// lay goes on with the rails that are not there, and says when to come again.
+func (f *far) lay(now time.Time) (pace time.Duration) {
+	pace = idleTime
+	for _, w := range f.wants {
+		pace = min(pace, tendTime)
+		if f.dial(w, now) {
 			pace = attendTime
 		}
 	}
-	if k.relieve(now) {
-		pace = attendTime
+	if f.remote && f.used() {
+		pace = min(pace, tendTime)
+		if f.relieve(now) {
+			pace = attendTime
+		}
 	}
 	return pace
 }
 
 // dial goes on with a rail and reports whether it is being laid.
-func (k *railKeeper) dial(w *wantedRail, now time.Time) bool {
+func (f *far) dial(w *wantedRail, now time.Time) bool {
 	if w.attempt == nil {
-		if k.c.net.Alive(w.rank, w.rail) || k.c.farewell(w.rank) != "" {
+		if f.link.Live(w.rail) || !f.used() {
 			return false
 		}
 		if w.lost(now); now.Sub(w.began) < w.pause {
 			return false
 		}
 		w.began = now
-		w.attempt = boot.Try(w.by, w.to, k.c.peers[w.rank].Door, k.c.secret[:], k.c.rank, uint8(purposeRail+w.rail))
+		w.attempt = boot.Try(w.by, w.to, doorOf(f.name, f.secret), f.secret[:], 0, uint8(purposeRail+w.rail))
 	}
 	fd, err := w.attempt.Turn()
 	switch {
 	case fd >= 0:
 		w.worked, w.pause, w.laid = true, railPause, now
-		k.add(w.rank, w.rail, fd)
-		k.c.log.Info(log.Net, "communicator %s: rail %d to rank %d goes by %s to %v", k.c.label(), w.rail, w.rank, w.by.Name, w.to.Addr())
+		f.add(w.rail, fd)
+		_, rank := f.label()
+		f.say("rail %d to rank %d goes by %s to %v", w.rail, rank, w.by.Name, w.to.Addr())
 	case err != nil || now.Sub(w.began) > attemptTime:
 		if w.pause == 0 {
-			k.c.log.Info(log.Net, "communicator %s: no rail to rank %d by %s to %v: %v", k.c.label(), w.rank, w.by.Name, w.to.Addr(), err)
+			_, rank := f.label()
+			f.say("no rail to rank %d by %s to %v: %v", rank, w.by.Name, w.to.Addr(), err)
 		}
 		w.pause = max(railPause, min(2*w.pause, mostRailPause))
 		if w.worked {
@@ -210,8 +139,7 @@ func (k *railKeeper) dial(w *wantedRail, now time.Time) bool {
 	default:
 		return true
 	}
-	w.attempt.Close()
-	w.attempt = nil
+	w.hangUp()
 	return false
 }
 
@@ -230,24 +158,18 @@ func (w *wantedRail) lost(now time.Time) {
 	w.by.Segment = w.brief % 2 * smallSegment
 }
 
-func (k *railKeeper) add(rank, rail, fd int) {
-	k.svc.Pin(fd)
-	if err := k.c.net.AddRail(rank, rail, fd); err != nil {
-		k.c.log.Info(log.Net, "communicator %s: rail %d: %v", k.c.label(), rail, err)
+func (w *wantedRail) hangUp() {
+	if w.attempt != nil {
+		w.attempt.Close()
+		w.attempt = nil
 	}
 }
 
-// end returns when nothing is laid any more.
-func (k *railKeeper) end() {
-	close(k.stop)
-	k.wait.Wait()
-	for _, w := range k.wants {
-		if w.attempt != nil {
-			w.attempt.Close()
-		}
+// railLost is told when a rail failed and others go on.
+func (f *far) railLost(rail int, err error) {
+	if cause := errors.Unwrap(err); cause != nil { // of a peer's end it would say more than is known
+		err = cause
 	}
-	for r := range k.aid {
-		k.aid[r].close()
-	}
-	k.inbox.Close()
+	label, rank := f.label()
+	log.Warn("communicator %s: rail %d to rank %d failed, others take its place: %v", label, rail, rank, err)
 }

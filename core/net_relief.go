@@ -8,7 +8,7 @@ import (
 	"hccl.dev/hccl/internal/log"
 )
 
-// Where nothing moves on any rail to a rank, its keeper lays one more beside them, by one way after the other. The kernel rides an outage
+// Where nothing moves on any rail to a process, one more is laid beside them, by one way after the other. The kernel rides an outage
 // out by itself, but not what a new connection alone gets over: a router that has forgotten the old one, a wire by which large packets
 // are lost, an interface that was replaced. Once the new rail moves the others are suspected, and given up if they do not (net/tcp).
 
@@ -17,7 +17,7 @@ const (
 	smallSegment = 1220 // bytes in packets that pass wherever IPv6 does
 )
 
-// relief is the one more rail to a rank.
+// relief is the one more rail.
 type relief struct {
 	attempt *boot.Attempt // under way; nil: none
 	way     way
@@ -32,78 +32,75 @@ type way struct {
 	to netip.AddrPort
 }
 
-func (a *relief) close() {
+func (a *relief) hangUp() {
 	if a.attempt != nil {
 		a.attempt.Close()
 		a.attempt = nil
 	}
 }
 
-// relieve goes on with what is laid beside rails that stand still, and reports whether anything is.
-func (k *railKeeper) relieve(now time.Time) (busy bool) {
-	for r := range k.aid {
-		a := &k.aid[r]
-		switch {
-		case k.c.net == nil || r == k.c.rank || !k.c.remote(r):
-		case k.c.net.Stuck(r) < relieveAfter || k.c.farewell(r) != "":
-			a.close()
-		case a.attempt == nil && now.Sub(a.began) < relieveAfter:
-		default:
-			busy = k.lend(r, a, now) || busy
-		}
+// relieve goes on with what is laid beside rails that stand still, and reports whether anything is. Both processes do so.
+func (f *far) relieve(now time.Time) (busy bool) {
+	a := &f.aid
+	switch {
+	case f.link.Stuck() < relieveAfter:
+		a.hangUp()
+	case a.attempt == nil && now.Sub(a.began) < relieveAfter:
+	default:
+		return f.lend(a, now)
 	}
-	return busy
+	return false
 }
 
-// lend goes on with the rail to rank r, and reports whether it is being laid.
-func (k *railKeeper) lend(r int, a *relief, now time.Time) bool {
+// lend goes on with the rail, and reports whether it is being laid.
+func (f *far) lend(a *relief, now time.Time) bool {
 	if a.attempt == nil {
-		if a.rail = k.c.net.Spare(r); a.rail < 0 {
+		if a.rail = f.link.Spare(f.dials); a.rail < 0 {
 			return false
 		}
-		ways := k.ways(r)
+		ways := f.ways()
 		a.began, a.way = now, ways[a.tries%len(ways)]
 		if a.tries/len(ways)%2 == 1 {
 			a.way.by.Segment = smallSegment
 		}
 		a.tries++
-		a.attempt = boot.Try(a.way.by, a.way.to, k.c.peers[r].Door, k.c.secret[:], k.c.rank, uint8(purposeRail+a.rail))
+		a.attempt = boot.Try(a.way.by, a.way.to, doorOf(f.name, f.secret), f.secret[:], 0, uint8(purposeRail+a.rail))
 	}
 	fd, err := a.attempt.Turn()
 	if fd < 0 && err == nil && now.Sub(a.began) < attemptTime {
 		return true
 	}
-	a.close()
+	a.hangUp()
 	if fd >= 0 {
-		k.sayRelief(r, a)
+		f.sayRelief(a)
 		a.began = now // it has its time to move
-		k.add(r, a.rail, fd)
+		f.add(a.rail, fd)
 	}
 	return false
 }
 
-func (k *railKeeper) sayRelief(r int, a *relief) {
-	stuck := k.c.net.Stuck(r).Seconds()
+func (f *far) sayRelief(a *relief) {
+	stuck := f.link.Stuck().Seconds()
+	label, rank := f.label()
 	if a.way.by.Segment == 0 {
-		k.c.log.Info(log.Net, "communicator %s: nothing has moved to rank %d for %.1f s; rail %d is laid beside the others, by %s to %v",
-			k.c.label(), r, stuck, a.rail, a.way.by.Name, a.way.to.Addr())
+		f.say("nothing has moved to rank %d for %.1f s; rail %d is laid beside the others, by %s to %v", rank, stuck, a.rail, a.way.by.Name,
+			a.way.to.Addr())
 		return
 	}
-	k.c.log.Warn("communicator %s: nothing has moved to rank %d for %.1f s though it can be connected to: large packets seem to be lost "+
-		"between %s and %v, compare the MTU of all interfaces and switches on the way; rail %d sends small ones", k.c.label(), r, stuck,
+	log.Warn("communicator %s: nothing has moved to rank %d for %.1f s though it can be connected to: large packets seem to be lost "+
+		"between %s and %v, compare the MTU of all interfaces and switches on the way; rail %d sends small ones", label, rank, stuck,
 		a.way.by.Name, a.way.to.Addr(), a.rail)
 }
 
-// ways are those to rank r: first the one of its first connection, then each interface with each address that it may lead to.
-func (k *railKeeper) ways(r int) []way {
-	first, there := k.c.first[r], k.c.peers[r].Addrs
-	list := []way{{to: netip.AddrPortFrom(first[1], there[0].Port())}}
-	for _, n := range k.svc.Interfaces() {
-		if n.Addr == first[0] {
+// ways are those to the process: first the one of the first connection, then each interface with each address that it may lead to.
+func (f *far) ways() []way {
+	list := []way{{to: netip.AddrPortFrom(f.first[1], f.addrs[0].Port())}}
+	for _, n := range f.pool.svc.Interfaces() {
+		if n.Addr == f.first[0] {
 			list[0].by = n
 		}
-		for _, to := range k.c.peers[r].Rails {
-			other := n.Addr != first[0] || to.Addr() != first[1]
+		for _, to := range f.rails {
+			other := n.Addr != f.first[0] || to.Addr() != f.first[1]
 			if other && n.Addr != to.Addr() && n.Addr.Is4() == to.Addr().Is4() {
 				list = append(list, way{n, to})
 			}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,17 +11,17 @@ import (
 // mostTold is how many ranks a line names by their rails.
 const mostTold = 16
 
-// tellRails says what each rail to other hosts has carried.
+// tellRails says what each rail to other hosts has carried, for all communicators.
 func (c *Comm) tellRails() {
 	var texts []string
 	more := 0
 	for r := range c.n {
 		switch {
-		case r == c.rank || !c.remote(r):
+		case c.fars[r] == nil || !c.fars[r].remote:
 		case len(texts) == mostTold:
 			more++
 		default:
-			texts = append(texts, fmt.Sprintf("rank %d %s", r, railTexts(c.net.Rails(r))))
+			texts = append(texts, fmt.Sprintf("rank %d %s", r, railTexts(c.fars[r].link.Rails())))
 		}
 	}
 	if more > 0 {
@@ -49,12 +48,4 @@ func railTexts(rails []tcp.RailState) string {
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// railLost is told when a rail to rank r failed and others go on.
-func (c *Comm) railLost(r, rail int, err error) {
-	if cause := errors.Unwrap(err); cause != nil { // of a peer's end it would say more than is known
-		err = cause
-	}
-	c.log.Warn("communicator %s: rail %d to rank %d failed, others take its place: %v", c.label(), rail, r, err)
 }

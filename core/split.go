@@ -142,7 +142,7 @@ func (s *SplitSpec) abandon(err error) {
 
 func (s *SplitSpec) makeChild(parent *Comm) error {
 	if s.inbox != nil {
-		defer func() { s.child.doneWith(s.inbox) }()
+		defer s.inbox.Close()
 	}
 	c := s.child
 	c.phases.begin()

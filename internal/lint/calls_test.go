@@ -43,6 +43,7 @@ func neverSleeps(s *source) bool   { return isGo(s) && (s.test() || s.in("proto"
 var wordWriters = map[string]bool{
 	"internal/log/output.go": true, // asks what stderr is, and blocks the signal for a pipe
 	"core/boot/inbox.go":     true, // an eventfd
+	"net/tcp/sleep.go":       true, // an eventfd
 	"shm/exchange.go":        true, // an eventfd
 }
 

@@ -35,6 +35,8 @@ type Values struct {
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
+	NetIdle                       time.Duration // until unused connections are let go of, 0: never
+	Preconnect                    bool          // connect when a communicator is made, not at first use
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
 	StagingInit, StagingMax       int64         // bytes
@@ -159,6 +161,10 @@ var table = []Knob{
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
 	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",
 		count(-1, 1<<20, func(v *Values) *int { return &v.NetZeroCopy })},
+	{"HCCL_NET_IDLE", "30", "Seconds without use until connections are closed, to be made again when needed; 0: they stay.",
+		seconds(0, func(v *Values) *time.Duration { return &v.NetIdle })},
+	{"HCCL_PRECONNECT", "1", "1: processes connect when a communicator is made; 0: when one has something to send to the other.",
+		flag(func(v *Values) *bool { return &v.Preconnect })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
 	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",

@@ -12,7 +12,7 @@ import (
 func TestBackgroundIsToldBeforeItReads(t *testing.T) {
 	nodes := []*node{newNode(0, 2), newNode(1, 2)}
 	var begun, read atomic.Int32
-	nodes[1].OnBackground(func() { begun.Store(int32(unix.Gettid())) })
+	nodes[1].net.OnBackground(func() { begun.Store(int32(unix.Gettid())) })
 	nodes[1].OnControl(func(int, []byte) { read.Store(int32(unix.Gettid())) })
 	for _, n := range nodes {
 		t.Cleanup(func() { n.Close(0) })

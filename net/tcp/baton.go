@@ -31,6 +31,16 @@ func (b *baton) pass() bool {
 	return false
 }
 
+// try takes the baton if nobody has it, and leaves no word: for who will look again anyway.
+func (b *baton) try() bool { return b.n.CompareAndSwap(0, 1) }
+
+// wait takes the baton as soon as nobody has it. The holder may be anybody but the caller.
+func (b *baton) wait() {
+	for !b.try() {
+		yield()
+	}
+}
+
 // close waits for the holder and keeps the baton for ever: no take succeeds any more.
 func (b *baton) close() {
 	for !b.n.CompareAndSwap(0, shut) {

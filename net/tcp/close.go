@@ -12,93 +12,99 @@ import (
 // drainTick is how often Close asks the kernel whether the peers' hosts have taken everything: there is no event for it.
 const drainTick = time.Millisecond
 
+// departure is how far a peer's goodbye has got.
+type departure struct {
+	p    *peer
+	put  [MaxRails]uint64 // of each rail: where in its stream the last of what is for p ends
+	sure bool             // put is known
+}
+
 // Close says goodbye to every peer behind what was committed, waits at most drain until the peers' hosts have taken all of it, and
-// frees everything. It does not wait for the peers to leave. Ports must not be used during and after it; Control then fails. It is
-// safe to call twice.
+// frees everything. It does not wait for the peers to leave, nor for what other communicators send. Ports must not be used during and
+// after it; Control then fails. It is safe to call twice.
 func (f *Fabric) Close(drain time.Duration) {
 	if !f.closed.CompareAndSwap(false, true) {
 		return
 	}
 	f.Take()
-	end := time.Now().Add(drain)
-	f.wait(end.Add(-drain/2), (*peer).delivered)
+	var all []*departure
 	for _, p := range f.peers {
-		p.leave()
-		p.flush()
-	}
-	f.wait(end, (*peer).parted)
-	f.free()
-}
-
-// wait polls until ok holds for every peer that is still there, or the time is over.
-func (f *Fabric) wait(end time.Time, ok func(*peer) bool) {
-	all := func() bool {
-		return !slices.ContainsFunc(f.peers, func(p *peer) bool { return p.lost() == nil && !ok(p) })
-	}
-	for !all() && time.Now().Before(end) {
-		f.Poll()
-		f.Tend()
-		f.pause(time.Until(end))
-	}
-}
-
-// delivered reports whether the peer's host has all that was committed. It matters where several rails carry it: what one of them
-// loses after the goodbye cannot be sent again.
-func (p *peer) delivered() bool {
-	live := p.live()
-	if live&(live-1) == 0 {
-		return true
-	}
-	for k := range p.rails {
-		if live>>k&1 != 0 && p.rails[k].Load().unacked() > 0 {
-			return false
+		if p.link != nil {
+			p.leave()
+			all = append(all, &departure{p: p})
 		}
 	}
-	return p.idle()
+	for end := time.Now().Add(drain); ; {
+		all = slices.DeleteFunc(all, (*departure).done)
+		if len(all) == 0 || !time.Now().Before(end) {
+			break
+		}
+		f.Poll()
+		f.net.Tend()
+		f.net.pause(time.Until(end))
+	}
+	f.free()
+	f.stand(away)
+	f.net.serve(nil)
 }
 
-// parted reports whether the peer has our goodbye, or its host has.
-func (p *peer) parted() bool {
-	for k := range p.rails {
-		if c := p.rails[k].Load(); c != nil && c.state.Load() == railLive && (!c.said.Load() || c.unacked() > 0) {
+// done reports whether the peer's host has all that is for it, or there is nobody to have it.
+func (d *departure) done() bool {
+	p, l := d.p, d.p.link
+	if p.lost() != nil || l.idle(p) && l.with(railLive)|l.with(railSuspect)|l.with(railParting) == 0 {
+		return true
+	}
+	if !l.idle(p) {
+		d.sure = false
+		return false
+	}
+	if !d.sure {
+		l.tx.wait() // whoever has taken the last of it has put it by now
+		for k := range l.rails {
+			if c := l.rails[k].Load(); c != nil {
+				d.put[k] = c.put.Load()
+			}
+		}
+		d.sure = true
+		for !l.tx.pass() {
+			l.sendSome()
+		}
+	}
+	for k, put := range d.put {
+		if c := l.rails[k].Load(); c != nil && c.state.Load() == railLive && c.sent.Load() < put+uint64(c.unacked()) {
 			return false
 		}
 	}
 	return true
 }
 
+// idle reports whether all that is for p has been taken by rails that have not failed since.
+func (l *Link) idle(p *peer) bool { return l.orphans.Load() == 0 && p.idle() && p.said() }
+
 // pause sleeps until a socket is ready, for a tick at most.
-func (f *Fabric) pause(left time.Duration) {
+func (n *Net) pause(left time.Duration) {
 	ms := int(min(left, drainTick) / time.Millisecond)
-	set := f.set.Load()
+	set := n.set.Load()
 	if ms <= 0 || set == nil {
 		return
 	}
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(set.ep), Events: unix.POLLIN}}, ms) // EINTR: the caller looks again
 }
 
-// free ends all threads' use of the sockets before it closes them.
+// free ends the peers' part in their links. What others send goes on.
 func (f *Fabric) free() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.rx.close()
-	set := f.set.Load()
-	for _, p := range f.peers {
-		p.tx.close()
-		for k := range p.rails {
-			if c := p.rails[k].Load(); c != nil {
-				c.free(set)
+	f.ends.Lock() // whoever tells of an end has told
+	f.ends.Unlock()
+	f.net.exclusively(func() {
+		for _, p := range f.peers {
+			if p.link != nil {
+				p.link.detach(p)
 			}
 		}
-		p.drop()
-	}
-	for _, c := range f.graves {
-		c.free(set)
-	}
-	if set != nil {
-		background.remove(set.id, set.ep)
-		closeFD(set.ep)
-	}
+		f.net.stirred = slices.DeleteFunc(f.net.stirred, func(s *Fabric) bool { return s == f })
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.self.each((*inFlow).drop)
 	for _, o := range f.outs {
 		o.drop()
@@ -107,19 +113,22 @@ func (f *Fabric) free() {
 }
 
 // free closes the socket, once. It leaves the epoll set first: a forked child that holds the descriptor would keep it there. Nobody
-// else uses the connection.
-func (c *conn) free(set *epollSet) {
+// else uses the connection. Net.mu is held.
+func (c *conn) free() {
 	if c.closed {
 		return
 	}
+	n := c.link.net
 	c.closed = true
-	_ = epollCtl(set.ep, unix.EPOLL_CTL_DEL, c.fd, 0, 0)
+	n.strike(c)
+	_ = epollCtl(n.set.Load().ep, unix.EPOLL_CTL_DEL, c.fd, 0, 0)
 	if c.zero != nil {
 		c.unpin()
 	}
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	shaping.remove(c)
 	closeFD(c.fd)
+	n.more = slices.DeleteFunc(n.more, func(m *conn) bool { return m == c })
 	c.dropBatch()
 	c.recv.drop()
 	if c.zero != nil {

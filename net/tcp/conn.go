@@ -8,26 +8,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conn is one socket, a rail to a peer: frames out of the peer's queues, frames into its flows.
+// conn is one socket, a rail to another process: frames out of the link's peers, frames into their flows.
 //
-// The peer's tx baton guards what is sent: whoever commits sends. The rx baton of the fabric guards what is read: one thread reads
-// for all connections. The descriptor is closed only by who holds both (bury, or Fabric.Close after closing them); until then a
-// failed socket is shut down, so that no number is used again while a thread may still hold it.
+// The link's tx baton guards what is sent: whoever commits sends. The rx baton guards what is read: one thread reads for all
+// connections. The descriptor is closed only by who holds both (bury, or Link.Close after closing them); until then a failed socket is
+// shut down, so that no number is used again while a thread may still hold it.
 type conn struct {
-	f       *Fabric
-	peer    *peer
+	link    *Link
 	fd      int
+	number  int32 // of its events
 	rail    uint8
 	state   atomic.Int32
-	blocked atomic.Bool   // the socket was full; an event says when it is not
-	sent    atomic.Uint64 // bytes
-	direct  atomic.Uint64 // of those, sent without a copy
-	rate    atomic.Uint64 // bytes per second
-	said    atomic.Bool   // the goodbye is in the socket
-	left    bool          // the peer's goodbye came by this rail; guarded by the rx baton
-	closed  bool          // fd is no longer ours; guarded by Fabric.mu
-	pulse   pulse         // guarded by Fabric.tending
-	zero    *zeroCopy     // nil: all that is sent is copied
+	blocked atomic.Bool            // the socket was full; an event says when it is not
+	put     atomic.Uint64          // bytes of all batches so far
+	sent    atomic.Uint64          // bytes of them that the socket took
+	got     atomic.Uint64          // bytes that were read
+	direct  atomic.Uint64          // bytes that were sent without a copy
+	whose   atomic.Pointer[Fabric] // those that it took last
+	rate    atomic.Uint64          // bytes per second
+	said    atomic.Bool            // the goodbye is in the socket
+	left    bool                   // the other end's goodbye has come; guarded by the rx baton
+	closed  bool                   // fd is no longer ours; guarded by Net.mu
+	pulse   pulse                  // guarded by Net.tending
+	zero    *zeroCopy              // nil: all that is sent is copied
 	send    sender
 	recv    receiver
 }
@@ -36,34 +39,44 @@ type conn struct {
 const (
 	railLive    = iota
 	railSuspect // stands still while another moves: takes no new slice, and what it has is sent by others as well
-	railDead    // failed, or given up: shut down, and closed when nobody uses it
+	railParting // says goodbye, or has: it takes nothing new, and is read until its end
+	railDead    // failed, or given up, or at its end: shut down, and closed when nobody uses it
 )
 
 // newConn takes over fd. An error names the step that failed.
-func newConn(f *Fabric, p *peer, rail uint8, fd int) (*conn, error) {
+func newConn(l *Link, rail uint8, fd int) (*conn, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, fmt.Errorf("rank %d: cannot make the socket non-blocking: %w", p.rank, err)
+		return nil, fmt.Errorf("cannot make the socket non-blocking: %w", err)
 	}
 	unix.CloseOnExec(fd)
 	// Latency only, and not an option of unix sockets: a failure is no fault.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	return &conn{f: f, peer: p, rail: rail, fd: fd}, nil
+	return &conn{link: l, rail: rail, fd: fd}, nil
 }
 
-// fail ends the rail. Others take over what it had; without others the peer is gone, and its writers and readers hear why.
+// fail ends the rail. Others take over what it had; without others the other process is gone, and writers to it and readers hear why.
 func (c *conn) fail(err error) {
-	if c.state.Swap(railDead) == railDead {
+	was := c.state.Swap(railDead)
+	if was == railDead {
 		return
 	}
+	l := c.link
+	l.orphans.Or(1 << c.rail)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
-	if c.peer.live() == 0 {
-		c.peer.lose(err)
-	} else if c.f.onRail != nil && !c.f.closed.Load() {
-		c.f.onRail(c.peer.rank, int(c.rail), err)
+	if was != railParting && l.live() == 0 {
+		l.lose(err)
+	} else if l.onRail != nil && l.dead.Load() == nil {
+		l.onRail(int(c.rail), err)
 	}
-	c.peer.orphans.Or(1 << c.rail)
-	c.f.dying.Store(true)
-	c.peer.flush()
+	l.net.dying.Store(true)
+	l.flush()
+}
+
+// part has a live rail say goodbye.
+func (c *conn) part() {
+	if c.state.CompareAndSwap(railLive, railParting) {
+		c.link.parting.Or(1 << c.rail)
+	}
 }
 
 // unacked is how many bytes the peer's host has not taken yet; 0 also where that cannot be known any more.

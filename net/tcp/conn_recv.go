@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"fmt"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -14,28 +13,31 @@ const (
 	quantum   = MaxSlice // bytes that one connection may read before the others have their turn
 )
 
-// receiver turns the bytes of a socket into frames. It is guarded by the fabric's rx baton.
+// receiver turns the bytes of a socket into frames. It is guarded by the rx baton.
 //
 // One system call reads the rest of a slice straight into its staging and, behind it, into the stash what follows: the next
 // header, or a number of small frames at once.
 type receiver struct {
 	stash [stashSize]byte
 	r, w  int     // stash[r:w] is unread
-	flow  *inFlow // whose slice is being read; nil: between frames
-	slice slice   // the slice being read
+	peer  *peer   // whose frame came last
+	flow  *inFlow // where the slice goes that is being read; nil: nobody wants it
+	slice slice   // the slice being read; without memory: between frames
 	seq   uint64  // its number
 	got   int     // bytes of it that are there
 	iov   [2]unix.Iovec
 	hup   bool // the other end has closed: read until end-of-file
-	more  bool // in the fabric's list of those that have more to read
+	asks  bool // for the sender
+	more  bool // in the list of those that have more to read
 	done  bool // nothing more will be read
 }
 
 // read takes in what has arrived, about a quantum at most. drained is false when there may be more.
 func (c *conn) read() (moved, drained bool) {
 	moved, drained = c.take()
-	if moved && c.peer.calls() {
-		c.peer.flush()
+	if c.recv.asks { // what was read asks for the sender: slices to be freed, or a reply
+		c.recv.asks = false
+		c.link.flush()
 	}
 	return moved, drained
 }
@@ -60,9 +62,10 @@ func (c *conn) take() (moved, drained bool) {
 		}
 		total += n
 		moved = true
+		c.got.Add(uint64(n))
 		if err := c.parse(); err != nil { // nothing of a peer that breaks the rules is believed any more
 			c.recv.done = true
-			c.peer.lose(err)
+			c.link.lose(err)
 			c.fail(err)
 			return true, true
 		}
@@ -76,13 +79,13 @@ func (c *conn) take() (moved, drained bool) {
 // ended is the end of the stream. After a goodbye it is as it should be.
 func (c *conn) ended(err error) {
 	c.recv.done = true
-	if c.left {
-		c.state.Store(railDead)
-		c.f.dying.Store(true)
-	} else {
-		c.fail(&GoneError{Rank: c.peer.rank, Cause: err})
+	if !c.left {
+		c.fail(&GoneError{Cause: err})
+		return
 	}
-	c.f.farewell(c.peer)
+	c.state.Store(railDead)
+	c.link.net.dying.Store(true)
+	c.link.flush() // what came up meanwhile asks for a new rail
 }
 
 // fill reads once. parse has left less than a frame of the stash, or nothing when a slice is under way.
@@ -90,7 +93,7 @@ func (r *receiver) fill(fd int) (n int, short bool, e unix.Errno) {
 	copy(r.stash[:], r.stash[r.r:r.w])
 	r.r, r.w = 0, r.w-r.r
 	iov, rest := r.iov[1:], 0
-	if r.flow != nil {
+	if r.slice.b != nil {
 		into := r.slice.b.Bytes()[r.got:r.slice.n]
 		rest = len(into)
 		r.iov[0].Base = &into[0]
@@ -109,11 +112,11 @@ func (r *receiver) fill(fd int) (n int, short bool, e unix.Errno) {
 	return n, n < room, 0
 }
 
-// parse takes whole frames, and the beginning of a slice, from what was read. An error is the end of the connection.
+// parse takes whole frames, and the beginning of a slice, from what was read. An error is the end of the link.
 func (c *conn) parse() error {
 	r := &c.recv
 	for {
-		if r.flow != nil && !r.complete() {
+		if r.slice.b != nil && !c.complete() {
 			return nil
 		}
 		if r.w-r.r < headerSize {
@@ -134,114 +137,61 @@ func (c *conn) parse() error {
 }
 
 // complete moves what the stash has of the slice under way and delivers the slice if that was the rest.
-func (r *receiver) complete() bool {
+func (c *conn) complete() bool {
+	r := &c.recv
+	if r.flow != nil {
+		c.link.net.stir(r.peer.f)
+	}
 	n := copy(r.slice.b.Bytes()[r.got:r.slice.n], r.stash[r.r:r.w])
 	r.got += n
 	r.r += n
 	if r.got < int(r.slice.n) {
 		return false
 	}
-	f := r.flow
-	r.flow = nil
-	f.deliver(r.seq, r.slice)
+	s := r.slice
 	r.slice = slice{}
+	if r.flow == nil {
+		s.b.Put()
+		return true
+	}
+	r.flow.deliver(r.seq, s)
+	if r.peer.quits {
+		r.peer.parts()
+	}
 	return true
 }
 
-// frame acts on a frame whose header is taken from the stash.
-func (c *conn) frame(h *header) error {
-	if c.left {
-		return c.bad("a frame behind its goodbye")
-	}
-	switch h.typ {
-	case frameData:
-		if err := c.acked(h); err != nil {
-			return err
-		}
-		return c.slice(h)
-	case frameAck:
-		return c.acked(h)
-	case frameControl:
-		b := c.recv.stash[c.recv.r:][:h.length]
-		c.recv.r += len(b)
-		return c.control(h.seq, b)
-	case frameHeard:
-		if bad := c.peer.forget(h.ack); bad != "" {
-			return c.bad(bad)
-		}
-	case frameDrop:
-		c.dropped(h.seq)
-	case frameGoodbye:
-		c.left = true
-		c.f.goodbye(c.peer, uint32(h.seq)|1<<c.rail)
-	}
-	return nil
-}
-
-// control passes a message on. One that was heard already comes again by a new lead; one that is ahead cannot be.
-func (c *conn) control(seq uint64, b []byte) error {
-	p := c.peer
-	heard := p.heard.Load()
-	if seq > heard {
-		return c.bad(fmt.Sprintf("control message %d where %d was due", seq, heard))
-	}
-	p.replies.Store(true)
-	if seq < heard {
-		return nil
-	}
-	p.heard.Store(heard + 1)
-	if c.f.onControl != nil && !c.f.closed.Load() {
-		c.f.onControl(p.rank, b)
-	}
-	return nil
-}
-
-// dropped ends a rail that the peer has given up. One cannot say so of the rail that it says it by.
-func (c *conn) dropped(rail uint64) {
-	if rail >= MaxRails || rail == uint64(c.rail) {
-		return
-	}
-	if d := c.peer.rails[rail].Load(); d != nil {
-		d.fail(&GoneError{Rank: c.peer.rank, Cause: errDropped})
-	}
-}
-
-func (c *conn) bad(what string) error { return &FrameError{Rank: c.peer.rank, What: what} }
-
-func (c *conn) acked(h *header) error {
-	f := c.peer.out.find(h.kind, int(h.channel))
-	switch {
-	case f == nil && h.ack == 0:
-		return nil
-	case f == nil:
-		return c.bad("an ack of a flow that was never written")
-	}
-	if bad := f.ack(h.ack); bad != "" {
-		return c.bad(bad)
-	}
-	c.peer.acks[h.kind].Or(1 << h.channel)
-	return nil
-}
-
 // slice begins the slice that h announces.
-func (c *conn) slice(h *header) error {
-	f := c.peer.in.open(h.kind, int(h.channel))
+func (c *conn) slice(p *peer, h *header) error {
+	f := p.in.open(h.kind, int(h.channel))
 	if _, bad := f.room(h.seq); bad != "" { // one that is here already is read as well, and dropped
 		return c.bad(bad)
 	}
+	c.recv.flow = f
+	return c.begin(h)
+}
+
+func (c *conn) begin(h *header) error {
 	b := staging.Shared.Get(uint64(h.length), true)
 	if b == nil {
-		return &GoneError{Rank: c.peer.rank, Cause: errNoStaging}
+		return &GoneError{Cause: errNoStaging}
 	}
-	c.recv.flow, c.recv.seq, c.recv.got = f, h.seq, 0
+	c.recv.seq, c.recv.got = h.seq, 0
 	c.recv.slice = slice{b: b, n: h.length, tag: h.tag}
 	return nil
 }
 
+// disown has what comes for p skipped.
+func (r *receiver) disown(p *peer) {
+	if r.peer == p {
+		r.peer, r.flow = nil, nil
+	}
+}
+
 // drop frees the slice under way.
 func (r *receiver) drop() {
-	if r.flow != nil {
+	if r.slice.b != nil {
 		r.slice.b.Put()
-		r.flow, r.slice = nil, slice{}
+		r.slice = slice{}
 	}
 }

@@ -18,8 +18,8 @@ const (
 	manyBatches = 1 << 30
 )
 
-// sender holds the frames that are on their way into the socket, in pieces. It is guarded by the peer's tx baton. A new batch is made
-// when the last one is gone: control frames first, then acks, then one slice of each flow in turn.
+// sender holds the frames that are on their way into the socket, in pieces. It is guarded by the link's tx baton. A new batch is made
+// when the last one is gone.
 type sender struct {
 	heads   [batchFrames][headerSize]byte
 	iov     [2*batchFrames + 1]unix.Iovec
@@ -28,10 +28,10 @@ type sender struct {
 	count   int
 	frames  int
 	bytes   int
-	control []byte // the control frames in this batch
-	turn    int    // the flow after the one served last: kind*MaxChannels + channel
-	bye     bool   // the goodbye is in this batch or sent: nothing follows
-	broken  bool   // the socket takes nothing more; the reader finds out why
+	control []byte  // the control frames in this batch
+	whose   *Fabric // of the slice that the batch took last
+	bye     bool    // the goodbye is in this batch or sent: nothing follows
+	broken  bool    // the socket takes nothing more; the reader finds out why
 }
 
 // sendSome sends until nothing waits or the socket is full, as many batches as most, each of about so many bytes. blocked is set
@@ -51,11 +51,12 @@ func (c *conn) sendSome(most, batch int) (moved bool) {
 		case 0:
 			s.sent(n)
 			c.sent.Store(c.sent.Load() + uint64(n))
+			c.whose.Store(s.whose)
 			moved = true
 		case unix.EINTR:
 			most++
 		case unix.EAGAIN:
-			c.f.unsent.Store(true) // the poller says when there is room
+			c.link.net.unsent.Store(true) // the poller says when there is room
 			return moved
 		default:
 			// What the peer sent before it closed, perhaps a goodbye, is still to be read: the reader judges.
@@ -94,54 +95,75 @@ func (s *sender) drop() {
 	s.first++
 }
 
-// fill makes the next batch and reports whether there is one.
+// fill makes the next batch and reports whether there is one: control frames first, then acks, then slices.
 func (c *conn) fill(batch int) bool {
-	s, p := &c.send, c.peer
+	s := &c.send
 	s.first, s.count, s.frames, s.bytes = 0, 0, 0, 0
-	if s.bye || c.state.Load() != railLive {
+	switch {
+	case s.bye:
 		return false
-	}
-	if p.news.Load() && p.leads(c) {
-		if s.control = p.takeQueued(s.control[:0], batchBytes); len(s.control) > 0 {
-			s.add(s.control, nil)
-		}
-	}
-	c.fillNotices()
-	c.fillAcks()
-	c.fillSlices(batch)
-	if s.count == 0 && p.news.Load() && p.idle() && p.done() {
-		if p.bye == 0 {
-			p.bye = p.live()
-		}
-		s.head(&header{typ: frameGoodbye, seq: uint64(p.bye)})
+	case c.state.Load() == railParting:
+		s.head(&header{typ: frameGoodbye})
 		s.bye = true
+	case c.state.Load() == railLive:
+		c.fillControl()
+		c.fillNotices()
+		c.fillAcks()
+		c.fillSlices(batch)
 	}
+	c.put.Store(c.put.Load() + s.total())
 	return s.count > 0
+}
+
+// total is how many bytes the batch has.
+func (s *sender) total() (n uint64) {
+	for i := range s.iov[:s.count] {
+		n += s.iov[i].Len
+	}
+	return n
+}
+
+func (c *conn) fillControl() {
+	s := &c.send
+	s.control = s.control[:0]
+	for _, p := range c.link.active {
+		if len(s.control) >= batchBytes {
+			break
+		}
+		if p.news.Load() && c.link.leads(c) {
+			s.control = p.takeQueued(s.control, batchBytes)
+		}
+	}
+	if len(s.control) > 0 {
+		s.add(s.control, nil)
+	}
 }
 
 // fillNotices says how many control messages were heard and which rails were given up.
 func (c *conn) fillNotices() {
-	p := c.peer
-	if p.replies.Load() && p.replies.Swap(false) {
-		c.send.head(&header{typ: frameHeard, ack: p.heard.Load()})
+	l := c.link
+	for w := l.drops.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {
+		rail := bits.TrailingZeros32(w)
+		l.drops.And(^(uint32(1) << rail))
+		c.send.head(&header{typ: frameDrop, seq: uint64(rail)})
 	}
-	if p.drops.Load() == 0 {
-		return
-	}
-	for w := p.drops.Swap(0); w != 0; w &= w - 1 {
-		c.send.head(&header{typ: frameDrop, seq: uint64(bits.TrailingZeros32(w))})
+	for _, p := range l.active {
+		if c.send.frames < batchFrames && p.replies.Load() && p.replies.Swap(false) {
+			c.send.head(&header{typ: frameHeard, route: p.there, ack: p.heard.Load()})
+		}
 	}
 }
 
 func (c *conn) fillAcks() {
-	for kind := range c.peer.owed {
-		owed := &c.peer.owed[kind]
-		for w := owed.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {
-			channel := bits.TrailingZeros64(w)
-			owed.And(^(uint64(1) << channel))
-			if f := c.peer.in.find(proto.Kind(kind), channel); f.released.Load() != f.told.Load() {
-				h := header{typ: frameAck, kind: proto.Kind(kind), channel: uint16(channel), ack: tell(f)}
-				c.send.head(&h)
+	for _, p := range c.link.active {
+		for kind := range p.owed {
+			owed := &p.owed[kind]
+			for w := owed.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {
+				channel := bits.TrailingZeros64(w)
+				owed.And(^(uint64(1) << channel))
+				if f := p.in.find(proto.Kind(kind), channel); f.released.Load() != f.told.Load() {
+					c.send.head(&header{typ: frameAck, kind: proto.Kind(kind), channel: uint16(channel), route: p.there, ack: tell(f)})
+				}
 			}
 		}
 	}
@@ -157,44 +179,61 @@ func tell(f *inFlow) uint64 {
 	return n
 }
 
-// fillSlices takes one slice of each flow that has some, beginning behind the flow served last, until the batch is large enough.
+// fillSlices takes slices until the batch is large enough: one of each peer in turn, and of each of its flows in turn.
 func (c *conn) fillSlices(batch int) {
-	const flows = len(c.peer.ready) * MaxChannels
-	s := &c.send
-	for seen := 0; seen < flows && s.frames < batchFrames && s.bytes < batch; {
-		kind, channel := s.turn/MaxChannels, s.turn%MaxChannels
-		w := c.peer.ready[kind].Load() >> channel
-		if w == 0 { // none in the rest of this row
-			seen += MaxChannels - channel
-			s.turn = (kind + 1) % len(c.peer.ready) * MaxChannels
-			continue
+	s, l := &c.send, c.link
+	for without := 0; without < len(l.active) && s.frames < batchFrames && s.bytes < batch; {
+		p := l.active[l.turn%len(l.active)]
+		l.turn++
+		if c.fillSlice(p) {
+			without = 0
+		} else {
+			without++
 		}
-		skip := bits.TrailingZeros64(w)
-		seen += skip + 1
-		c.fillSlice(proto.Kind(kind), channel+skip)
-		s.turn = (s.turn + skip + 1) % flows
 	}
 }
 
-func (c *conn) fillSlice(kind proto.Kind, channel int) {
-	p, bit := c.peer, uint64(1)<<channel
+// fillSlice takes a slice of the next flow of p that has one.
+func (c *conn) fillSlice(p *peer) bool {
+	kind, channel, ok := p.next()
+	if !ok {
+		return false
+	}
+	bit := uint64(1) << channel
 	f := p.out.find(kind, channel)
 	p.ready[kind].And(^bit)
 	e, seq, ok := f.take(c.rail)
 	if !ok {
-		return
+		return true // others of its flows may have one
 	}
 	if !f.idle() {
 		p.ready[kind].Or(bit)
 	}
-	h := header{typ: frameData, kind: kind, channel: uint16(channel), length: e.n, tag: e.tag, seq: seq,
+	h := header{typ: frameData, kind: kind, channel: uint16(channel), length: e.n, tag: e.tag, route: p.there, seq: seq,
 		ack: tell(p.in.find(kind, channel))}
 	c.send.head(&h)
+	c.send.whose = p.f
 	if e.n == 0 {
 		e.b.Put()
-		return
+		return true
 	}
 	c.send.add(e.b.Bytes()[:e.n], e.b)
+	return true
+}
+
+// next is the first flow with a slice behind the one served last.
+func (p *peer) next() (kind proto.Kind, channel int, ok bool) {
+	const rows = len(p.ready)
+	row, column := p.turn/MaxChannels, p.turn%MaxChannels
+	for range rows + 1 {
+		if w := p.ready[row].Load() >> column; w != 0 {
+			channel = column + bits.TrailingZeros64(w)
+			p.turn = (row*MaxChannels + channel + 1) % (rows * MaxChannels)
+			return proto.Kind(row), channel, true
+		}
+		row, column = (row+1)%rows, 0
+	}
+	return 0, 0, false
 }
 
 // head adds a frame's header.

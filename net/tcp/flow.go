@@ -53,6 +53,12 @@ type sent struct {
 // full reports whether the next slice must wait for the reader.
 func (f *outFlow) full() bool { return f.committed.Load()-f.freed.Load() >= slots }
 
+// waiting is about how many bytes are not taken yet: slices of a flow are mostly of one size.
+func (f *outFlow) waiting() uint64 {
+	taken := f.taken.Load()
+	return (f.committed.Load() - taken) * uint64(f.ring[taken%slots].n)
+}
+
 // idle reports whether every committed slice was taken for sending.
 func (f *outFlow) idle() bool { return f.again.Load() == 0 && f.committed.Load() == f.taken.Load() }
 

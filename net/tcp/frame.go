@@ -7,7 +7,7 @@ import (
 	"hccl.dev/hccl/proto"
 )
 
-// The layout of a frame, version 2. Numbers are little-endian.
+// The layout of a frame, version 3. Numbers are little-endian.
 //
 //	 0  version      1 byte
 //	 1  type         1
@@ -19,13 +19,15 @@ import (
 //	12  lane         4   \
 //	16  operation    8    } proto.Tag
 //	24  hash         8   /
-//	32  seq          8   number of the slice in its flow, or of the control message, from 0; goodbye: the rails that have one; drop: the rail
-//	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released; control messages heard
-//	48  seal        16   authentication tag of the sealed payload; zero without a key
-//	64  payload
+//	32  seq          8   number of the slice in its flow, or of the control message, from 0; drop: the rail
+//	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released; control messages heard;
+//	                     leave: all slices of the route so far
+//	48  route        8   which rank of which communicator sends it to which; 0: a frame of the rail
+//	56  seal        16   authentication tag of the sealed payload; zero without a key
+//	72  payload
 const (
-	wireVersion = 2
-	headerSize  = 64
+	wireVersion = 3
+	headerSize  = 72
 )
 
 type frameType uint8
@@ -34,9 +36,10 @@ const (
 	frameData    frameType = 1 + iota // a slice; ack rides along
 	frameAck                          // ack alone
 	frameControl                      // a message of core; no flow
-	frameGoodbye                      // the last frame of a rail: everything committed stands before it, on this rail or another
+	frameGoodbye                      // the last frame of a rail, which its sender lets go of
 	frameHeard                        // ack of control messages
 	frameDrop                         // the sender has given a rail up
+	frameLeave                        // a control message too: the rank has left its communicator
 )
 
 // header is a frame without its payload.
@@ -48,6 +51,7 @@ type header struct {
 	tag     proto.Tag
 	seq     uint64
 	ack     uint64
+	route   uint64
 }
 
 func (h *header) encode(b []byte) {
@@ -61,6 +65,7 @@ func (h *header) encode(b []byte) {
 	binary.LittleEndian.PutUint64(b[24:], h.tag.Hash)
 	binary.LittleEndian.PutUint64(b[32:], h.seq)
 	binary.LittleEndian.PutUint64(b[40:], h.ack)
+	binary.LittleEndian.PutUint64(b[48:], h.route)
 }
 
 // decode reads what a peer sent and returns what is wrong with it, "" if nothing is. What depends on the state of a flow (seq and
@@ -74,6 +79,7 @@ func (h *header) decode(b []byte) string {
 		Hash: binary.LittleEndian.Uint64(b[24:])}
 	h.seq = binary.LittleEndian.Uint64(b[32:])
 	h.ack = binary.LittleEndian.Uint64(b[40:])
+	h.route = binary.LittleEndian.Uint64(b[48:])
 	if b[0] != wireVersion {
 		return fmt.Sprintf("wire version %d, this library speaks %d", b[0], wireVersion)
 	}
@@ -93,7 +99,7 @@ func (h *header) check() string {
 		limit = MaxSlice
 	case frameControl:
 		limit = MaxControl
-	case frameAck, frameGoodbye, frameHeard, frameDrop:
+	case frameAck, frameGoodbye, frameHeard, frameDrop, frameLeave:
 	default:
 		return fmt.Sprintf("unknown type %d", h.typ)
 	}

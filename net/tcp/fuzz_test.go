@@ -12,7 +12,7 @@ import (
 
 func TestHeaderComesBackAsItWas(t *testing.T) {
 	want := header{typ: frameData, kind: proto.Msg, channel: 63, length: MaxSlice,
-		tag: proto.Tag{Lane: 1<<32 - 1, Seq: 1<<64 - 2, Hash: 1<<64 - 3}, seq: 1<<64 - 4, ack: 1<<64 - 5}
+		tag: proto.Tag{Lane: 1<<32 - 1, Seq: 1<<64 - 2, Hash: 1<<64 - 3}, seq: 1<<64 - 4, ack: 1<<64 - 5, route: 1<<64 - 6}
 	var got header
 	if bad := got.decode(encoded(want)); bad != "" || got != want {
 		t.Errorf("decoded %+v (%s), want %+v", got, bad, want)
@@ -34,22 +34,23 @@ func FuzzHeader(f *testing.F) {
 		if h.kind > proto.Msg || h.channel >= MaxChannels || h.length > MaxSlice {
 			t.Fatalf("accepted %+v", h)
 		}
-		if again := encoded(h); !bytes.Equal(again[:3], b[:3]) || !bytes.Equal(again[4:48], b[4:48]) {
+		if again := encoded(h); !bytes.Equal(again[:3], b[:3]) || !bytes.Equal(again[4:56], b[4:56]) {
 			t.Fatalf("%x became %x", b[:headerSize], again)
 		}
 	})
 }
 
 // FuzzConnection sends bytes to a fabric in two pieces, then the end. Whatever they are, the peer is gone afterwards, for a reason
-// that names it, and what was delivered can be read.
+// that names it, or the rail has said goodbye, and what was delivered can be read.
 func FuzzConnection(f *testing.F) {
 	data := func(seq uint64, n int) []byte {
-		return append(encoded(header{typ: frameData, channel: 1, seq: seq, length: uint32(n)}), make([]byte, n)...)
+		return append(encoded(header{typ: frameData, channel: 1, seq: seq, length: uint32(n), route: route(1, 1, 0)}), make([]byte, n)...)
 	}
 	f.Add([]byte{}, 0)
 	f.Add(append(data(0, 8), data(1, 5000)...), 70)
 	f.Add(append(data(0, 0), encoded(header{typ: frameGoodbye})...), 64)
-	f.Add(append(encoded(header{typ: frameControl, length: 3}), "abc"...), 65)
+	f.Add(append(encoded(header{typ: frameControl, length: 3, route: route(1, 1, 0)}), "abc"...), 65)
+	f.Add(encoded(header{typ: frameLeave, route: route(1, 1, 0)}), 5)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
 		if len(b) > 64<<10 {
 			return
@@ -67,7 +68,10 @@ func FuzzConnection(f *testing.F) {
 			}
 		}
 		_ = unix.Close(theirs)
-		d.until(t, "end", func() bool { return d.goneErr(1) != nil })
+		d.until(t, "end", func() bool { return d.goneErr(1) != nil || !d.links[1].Live(0) })
+		if d.links[1].Lost() == nil {
+			return
+		}
 		var gone *GoneError
 		var bad *FrameError
 		if err := d.goneErr(1); !(errors.As(err, &gone) && gone.Rank == 1) && !(errors.As(err, &bad) && bad.Rank == 1) {

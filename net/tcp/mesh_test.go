@@ -99,9 +99,10 @@ func descriptors() int {
 	return len(list)
 }
 
-// node is one rank of a test: its fabric, and what it was told.
+// node is one rank of a test, in a process of its own as far as this package can tell: its fabric, and what it was told.
 type node struct {
 	*Fabric
+	links []*Link       // by rank
 	bell  chan struct{} // something came
 	polls bool          // the thread reads itself
 	cuts  atomic.Int32  // rails that failed
@@ -115,15 +116,26 @@ type node struct {
 var zeroCopying = zeroAuto
 
 func newNode(me, n int) *node {
-	d := &node{bell: make(chan struct{}, 1), messages: map[int][]string{}, gone: map[int]error{}}
-	d.Fabric = New(me, n, d.ring)
-	d.Tune(Options{ZeroCopy: zeroCopying})
+	net := NewNet()
+	net.Tune(Options{ZeroCopy: zeroCopying})
+	links := make([]*Link, n)
+	for r := range links {
+		if r != me {
+			links[r] = net.NewLink(func() {})
+		}
+	}
+	return joined(net, links, 1, me)
+}
+
+// joined is rank me of communicator id, whose ranks are reached by links.
+func joined(net *Net, links []*Link, id uint64, me int) *node {
+	d := &node{links: links, bell: make(chan struct{}, 1), messages: map[int][]string{}, gone: map[int]error{}}
+	d.Fabric = New(net, id, me, len(links), d.ring)
 	d.OnControl(func(rank int, b []byte) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.messages[rank] = append(d.messages[rank], string(b))
 	})
-	d.OnRail(func(int, int, error) { d.cuts.Add(1) })
 	d.OnGone(func(rank int, err error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -132,8 +144,38 @@ func newNode(me, n int) *node {
 		}
 		d.gone[rank] = err
 	})
+	for r, l := range links {
+		if l == nil {
+			continue
+		}
+		l.OnRail(func(int, error) { d.cuts.Add(1) })
+		if err := d.Join(r, l); err != nil {
+			panic(err)
+		}
+	}
 	return d
 }
+
+// Add gives the link to a rank its first rail.
+func (d *node) Add(rank, fd int) error { return d.AddRail(rank, 0, fd) }
+
+func (d *node) AddRail(rank, rail, fd int) error { return d.links[rank].AddRail(rail, fd) }
+
+// Tend looks after the rails of the node's process.
+func (d *node) Tend() { d.net.Tend() }
+
+// Close leaves the communicator and ends the process's links.
+func (d *node) Close(drain time.Duration) {
+	d.Fabric.Close(drain)
+	for _, l := range d.links {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// rail is one that leads to peer.
+func (d *node) rail(peer, rail int) *conn { return d.links[peer].rails[rail].Load() }
 
 func (d *node) ring() {
 	select {

@@ -13,42 +13,39 @@ import (
 // maxQueued bounds the control messages that a peer has not heard yet.
 const maxQueued = 256 << 10
 
-// peer is what a rank keeps for another one: the flows both ways, what waits to be sent, and the rails that carry it.
-//
-// Whoever commits sends, and holds the tx baton: it alone decides which rail takes which slice.
+// peer is what a rank keeps for another one of its communicator: the flows both ways, and what waits to be sent. The link to its
+// process carries it.
 type peer struct {
-	f     *Fabric
-	rank  int
-	omit  bool                           // it reads no port to all
-	rails [MaxRails]atomic.Pointer[conn] // nil: never there. A dead one stays until another takes its place
-	out   flowTable[outFlow]
-	in    flowTable[inFlow]
+	f           *Fabric
+	link        *Link // nil until it is joined
+	rank        int
+	there, here uint64 // the routes of what is sent and of what comes
+	omit        bool   // it reads no port to all
+	out         flowTable[outFlow]
+	in          flowTable[inFlow]
 
 	// One bit for each channel of a kind. A bit is set after what it announces, and cleared before it is looked for.
 	ready [proto.Msg + 1]atomic.Uint64 // flows with committed slices
 	owed  [proto.Msg + 1]atomic.Uint64 // flows whose reader wants to tell how far it is
 	acks  [proto.Msg + 1]atomic.Uint64 // flows some of whose slices have been acked
 
-	orphans atomic.Uint32 // bits of rails whose unacked slices others are to take
-	drops   atomic.Uint32 // bits of rails that the peer is to be told of as given up
-	heard   atomic.Uint64 // control messages heard; written by the holder of the fabric's rx baton
+	listed  atomic.Bool   // the link knows that something waits here
+	below   *peer         // the one listed before it; see Link.fresh
+	turn    int           // the flow after the one served last: kind*MaxChannels + channel; guarded by the link's tx baton
+	heard   atomic.Uint64 // control messages heard; written by the holder of the rx baton
 	replies atomic.Bool   // the peer is to be told of heard
 
-	stuck   atomic.Int64               // nanoseconds for which nothing has moved on any rail
-	gone    atomic.Pointer[goneReason] // set once
-	leavers uint32                     // bits of the rails by which the peer says goodbye; guarded by the fabric's rx baton
-
-	tx   baton
-	lead uint8  // the rail that control messages go by; guarded by tx
-	bye  uint32 // bits of the rails that have a goodbye, 0: it is not time yet; guarded by tx
+	gone  atomic.Pointer[goneReason] // set once
+	quits bool                       // it has said goodbye, which counts once all it ever sent is here; guarded by the rx baton
+	total uint64                     // how many slices that is; guarded by the rx baton
 
 	mu      sync.Mutex
 	queued  []byte      // control frames that the peer has not heard, whole, in order; guarded by mu
 	first   uint64      // number of the first of them; guarded by mu
 	count   int         // how many; guarded by mu
 	put     int         // bytes of queued that the lead has taken; guarded by mu
-	leaving bool        // a goodbye follows when nothing else waits; guarded by mu
-	news    atomic.Bool // put < len(queued), or leaving: spares the sender of slices the mutex; written under mu
+	leaving bool        // the goodbye is among them; guarded by mu
+	news    atomic.Bool // put < len(queued): spares the sender of slices the mutex; written under mu
 }
 
 type goneReason struct{ err error }
@@ -63,43 +60,96 @@ func (p *peer) lost() error {
 
 // lose marks the peer as gone, for the first reason given, and tells core.
 func (p *peer) lose(err error) {
-	p.stuck.Store(0)
-	if p.gone.CompareAndSwap(nil, &goneReason{err}) && p.f.onGone != nil && !p.f.closed.Load() {
+	if !p.gone.CompareAndSwap(nil, &goneReason{err}) {
+		return
+	}
+	p.f.ends.Lock()
+	defer p.f.ends.Unlock()
+	if p.f.closed.Load() {
+		return
+	}
+	if p.f.onGone != nil {
 		p.f.onGone(p.rank, err)
 	}
-}
-
-// live are the bits of the rails that take slices.
-func (p *peer) live() (mask uint32) {
-	for k := range p.rails {
-		if c := p.rails[k].Load(); c != nil && c.state.Load() == railLive {
-			mask |= 1 << k
-		}
-	}
-	return mask
+	p.f.rouse()
 }
 
 // commit queues s behind the slices of its flow.
 func (p *peer) commit(f *outFlow, kind proto.Kind, channel int, s slice) {
 	f.push(s)
 	p.ready[kind].Or(1 << channel)
+	p.list()
 }
 
-// control queues a message.
+// flush sends what waits, for this peer and others on the same link.
+func (p *peer) flush() {
+	if p.link != nil {
+		p.link.flush()
+	}
+}
+
+// list tells the link that something waits. What waits is there before.
+func (p *peer) list() {
+	if p.link != nil && !p.listed.Load() && p.listed.CompareAndSwap(false, true) {
+		p.link.push(p)
+	}
+}
+
+// waits reports whether something is to be sent or freed.
+func (p *peer) waits() bool {
+	for kind := range p.ready {
+		if p.ready[kind].Load()|p.owed[kind].Load()|p.acks[kind].Load() != 0 {
+			return true
+		}
+	}
+	return p.news.Load() || p.replies.Load()
+}
+
+// idle reports whether no flow has a slice to send.
+func (p *peer) idle() bool {
+	for kind := range p.ready {
+		if p.ready[kind].Load() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// control queues a message and sends it.
 func (p *peer) control(b []byte) error {
 	if err := p.lost(); err != nil {
 		return err
 	}
+	if err := p.queue(header{typ: frameControl, length: uint32(len(b))}, b); err != nil {
+		return err
+	}
+	p.list()
+	p.flush()
+	return nil
+}
+
+// leave queues the goodbye: nothing follows, and the slices committed so far are all there will be.
+func (p *peer) leave() {
+	total := uint64(0)
+	p.out.each(func(f *outFlow) { total += f.committed.Load() })
+	if p.queue(header{typ: frameLeave, ack: total}, nil) == nil {
+		p.list()
+		p.flush()
+	}
+}
+
+func (p *peer) queue(h header, b []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leaving {
 		return errClosed
 	}
-	if len(p.queued)+headerSize+len(b) > maxQueued {
+	p.leaving = h.typ == frameLeave
+	if !p.leaving && len(p.queued)+headerSize+len(b) > maxQueued {
 		return fmt.Errorf("rank %d does not read: %d bytes of control messages wait for it", p.rank, len(p.queued))
 	}
 	var head [headerSize]byte
-	h := header{typ: frameControl, length: uint32(len(b)), seq: p.first + uint64(p.count)}
+	h.route, h.seq = p.there, p.first+uint64(p.count)
 	h.encode(head[:])
 	p.queued = append(append(p.queued, head[:]...), b...)
 	p.count++
@@ -107,7 +157,7 @@ func (p *peer) control(b []byte) error {
 	return nil
 }
 
-// takeQueued appends the control frames that the lead has not taken to b, about most bytes.
+// takeQueued appends the control frames that the lead has not taken to b, until it has about most bytes.
 func (p *peer) takeQueued(b []byte, most int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,8 +166,15 @@ func (p *peer) takeQueued(b []byte, most int) []byte {
 		b = append(b, p.queued[p.put:p.put+n]...)
 		p.put += n
 	}
-	p.news.Store(p.leaving || p.put < len(p.queued))
+	p.news.Store(p.put < len(p.queued))
 	return b
+}
+
+// said reports whether a lead has taken all control messages.
+func (p *peer) said() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.put == len(p.queued)
 }
 
 // forget frees the messages before number n, which the peer has heard. It returns what is wrong with n.
@@ -141,35 +198,21 @@ func (p *peer) forget(n uint64) string {
 func (p *peer) recall() {
 	p.mu.Lock()
 	p.put = 0
-	p.news.Store(p.leaving || len(p.queued) > 0)
+	p.news.Store(len(p.queued) > 0)
 	p.mu.Unlock()
 }
 
 // frameBytes is the length of the control frame at the front of b.
 func frameBytes(b []byte) int { return headerSize + int(binary.LittleEndian.Uint32(b[8:])) }
 
-func (p *peer) leave() {
-	p.mu.Lock()
-	p.leaving = true
-	p.news.Store(true)
-	p.mu.Unlock()
-}
-
-// done reports whether this rank is leaving and everything else has been taken.
-func (p *peer) done() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.leaving && p.put == len(p.queued)
-}
-
-// idle reports whether no flow has a slice to send.
-func (p *peer) idle() bool {
-	for kind := range p.ready {
-		if p.ready[kind].Load() != 0 {
-			return false
-		}
+// parts ends a peer that has said goodbye, once all that it sent has arrived: its rails may bring the last slices behind the goodbye.
+// The rx baton is held.
+func (p *peer) parts() {
+	arrived := uint64(0)
+	p.in.each(func(f *inFlow) { arrived += f.arrived.Load() })
+	if arrived == p.total {
+		p.lose(&GoneError{Rank: p.rank, Orderly: true})
 	}
-	return true
 }
 
 // flows calls do for every channel whose bit is set, and clears it.
@@ -184,8 +227,13 @@ func (p *peer) flows(set *[proto.Msg + 1]atomic.Uint64, do func(kind proto.Kind,
 	}
 }
 
-// drop frees all staging. Nobody uses the flows any more.
-func (p *peer) drop() {
-	p.out.each((*outFlow).drop)
-	p.in.each((*inFlow).drop)
+// each calls do for every flow to the peer.
+func (p *peer) each(do func(kind proto.Kind, channel int, f *outFlow)) {
+	for kind := range p.ready {
+		for channel := range MaxChannels {
+			if f := p.out.find(proto.Kind(kind), channel); f != nil {
+				do(proto.Kind(kind), channel, f)
+			}
+		}
+	}
 }

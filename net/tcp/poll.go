@@ -2,30 +2,35 @@ package tcp
 
 import (
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// reading is a fabric's side of its sockets' readiness.
+// reading is a Net's side of its sockets' readiness.
 type reading struct {
-	rx    baton
-	dying atomic.Bool              // a rail has failed whose socket is still open
-	taken atomic.Bool              // the thread in the operation reads: the background keeps away
-	fired atomic.Bool              // the event for which the background was armed is used up
-	set   atomic.Pointer[epollSet] // nil before the first connection
-	sole  atomic.Pointer[conn]     // the only connection there is; nil: none, or several
+	rx     baton
+	dying  atomic.Bool              // a rail has failed whose socket is still open
+	takers atomic.Int32             // threads in operations that read: the background keeps away while there is one
+	leaned atomic.Int32             // fabrics whose threads sleep until somebody reads for them
+	hands  atomic.Int32             // who wants the rx baton for themselves: readers are quick then
+	fired  atomic.Bool              // the event for which the background was armed is used up
+	asleep atomic.Pointer[Fabric]   // whose thread sleeps on the sockets
+	set    atomic.Pointer[epollSet] // nil while there are no sockets
+	sole   atomic.Pointer[conn]     // the only connection there is; nil: none, or several
 
 	// Guarded by rx.
-	armed  bool    // an event of the set wakes the background
-	looks  uint    // since the set was asked last
-	more   []*conn // connections that used up their quantum: no edge will come for what they have left
-	events [32]unix.EpollEvent
+	armed   bool      // an event of the set wakes the background
+	looks   uint      // since the set was asked last
+	more    []*conn   // connections that used up their quantum: no edge will come for what they have left
+	left    []*conn   // more, as of the step before
+	stirred []*Fabric // for whom something came
+	events  [32]unix.EpollEvent
 }
 
-// epollSet is all sockets of a fabric, and its place in the background's set.
+// epollSet is all sockets of a Net, its place in the background's set, and the bell of who sleeps on it.
 type epollSet struct {
 	ep    int
+	bell  int // an eventfd
 	watch int // the background's
 	timer int // in watch, for Rest
 	id    int32
@@ -34,23 +39,47 @@ type epollSet struct {
 // socketEvents are edges: each is reported once, and then the socket is used until it says EAGAIN.
 const socketEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 
-// Take tells the background that the calling thread reads the sockets itself, by Poll, until Give.
-func (f *Fabric) Take() { f.taken.Store(true) }
+// What the thread of a fabric does.
+const (
+	away  = iota // it computes, or the communicator is not in use
+	reads        // it reads for all
+	leans        // it sleeps until somebody has read for it
+)
 
-// Poll reads and writes what the sockets have ready, at most about one large slice of each connection, and reports whether
-// anything moved. It never blocks, and does not call wake.
+// stand changes what the thread does.
+func (f *Fabric) stand(now int32) {
+	was := f.stance.Swap(now)
+	if was == now {
+		return
+	}
+	counts := [...]*atomic.Int32{reads: &f.net.takers, leans: &f.net.leaned}
+	if now != away { // first: in between too many count, not too few
+		counts[now].Add(1)
+	}
+	if was != away {
+		counts[was].Add(-1)
+	}
+}
+
+// Take tells the background that the calling thread reads the sockets itself, by Poll, until Give.
+func (f *Fabric) Take() { f.stand(reads) }
+
+// Poll reads and writes what the sockets have ready, at most about one large slice of each connection, and reports whether anything
+// moved for this fabric. Others are woken. It never blocks, and does not call wake.
 func (f *Fabric) Poll() (moved bool) {
-	if !f.rx.take() {
-		return false
+	n := f.net
+	if !n.rx.try() { // another thread reads, and rings for us
+		return f.rung.Swap(false)
 	}
-	for more := true; more; more = !f.rx.pass() {
-		moved = f.look() || moved
-		if !f.taken.Load() {
-			moved = f.steps(nil) || moved // no event would wake the background for what is left over
+	for more := true; more; more = !n.rx.pass() {
+		n.look()
+		if n.takers.Load() == 0 {
+			n.steps(f) // no event would wake the background for what is left over
 		}
-		f.arm()
+		moved = n.ring(f) || moved
+		n.arm()
 	}
-	return moved
+	return f.rung.Swap(false) || moved
 }
 
 // mostLooks is how often in a row a thread reads an only connection without asking for events. Those that stay behind would end its sleep.
@@ -58,82 +87,102 @@ const mostLooks = 8
 
 // look is step for a thread that looks again and again. To ask whether the only connection there is has something costs as much as to
 // read it.
-func (f *Fabric) look() bool {
-	c := f.sole.Load()
-	if f.looks++; c == nil || f.looks >= mostLooks || c.blocked.Load() || c.closed || c.recv.more || f.dying.Load() {
-		f.looks = 0
-		return f.step()
+func (n *Net) look() {
+	c := n.sole.Load()
+	if n.looks++; c == nil || n.looks >= mostLooks || c.blocked.Load() || c.closed || c.recv.more || n.dying.Load() {
+		n.looks = 0
+		n.step()
+		return
 	}
-	return f.read(c)
+	n.read(c)
 }
 
 // Give hands the sockets back to the background; a thread does so before it sleeps and when its operation is over. What has
 // arrived by then is in the ports: look at them once more before sleeping.
 func (f *Fabric) Give() {
-	f.taken.Store(false)
-	f.serve(nil)
+	f.stand(leans)
+	f.net.serve(f)
 }
 
-// Sleep returns when a socket is ready (true), or after d, a millisecond at least (false). It is for the thread between Take and Give,
-// after a Poll that found nothing.
-func (f *Fabric) Sleep(d time.Duration) bool {
-	set := f.set.Load()
-	if set == nil {
-		return false
+// stir notes that something came for f. The rx baton is held.
+func (n *Net) stir(f *Fabric) {
+	if !f.stirred {
+		f.stirred = true
+		n.stirred = append(n.stirred, f)
 	}
-	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(set.ep), Events: unix.POLLIN}}, max(1, int(d/time.Millisecond)))
-	return n > 0
+}
+
+// ring wakes those for whom something came, and reports whether the reader's own fabric is among them.
+func (n *Net) ring(own *Fabric) (mine bool) {
+	for _, f := range n.stirred {
+		f.stirred = false
+		if f == own {
+			mine = true
+		} else {
+			f.rouse()
+		}
+	}
+	clear(n.stirred)
+	n.stirred = n.stirred[:0]
+	return mine
 }
 
 // background is what the watcher calls when something is ready.
-func (f *Fabric) background() {
-	f.fired.Store(true)
-	f.attend()
+func (n *Net) background() {
+	n.fired.Store(true)
+	n.attend()
 }
 
 // attend serves on the thread of the background.
-func (f *Fabric) attend() {
-	if f.onBackground != nil {
-		f.onBackground()
+func (n *Net) attend() {
+	if n.onBackground != nil {
+		n.onBackground()
 	}
-	f.serve(f.wake)
+	n.serve(nil)
 }
 
-// serve reads until nothing is ready and arms the background for what comes then; wake, if any, is called as things come in.
-func (f *Fabric) serve(wake func()) {
-	if !f.rx.take() {
-		return
-	}
-	for more := true; more; more = !f.rx.pass() {
-		if !f.taken.Load() {
-			f.steps(wake)
-		}
-		f.arm()
+// serve reads until nothing is ready and arms the background for what comes then, unless a thread reads. Who is waiting for what came
+// is woken, but for own.
+func (n *Net) serve(own *Fabric) {
+	if n.rx.take() {
+		n.serveOn(own)
 	}
 }
 
-// steps goes on until nothing is ready, or the thread in the operation takes over.
-func (f *Fabric) steps(wake func()) (moved bool) {
-	for f.step() {
-		moved = true
-		if wake != nil {
-			wake()
+func (n *Net) serveOn(own *Fabric) {
+	for more := true; more; more = !n.rx.pass() {
+		if n.takers.Load() == 0 {
+			n.steps(own)
 		}
-		if f.taken.Load() {
-			break
-		}
+		n.ring(own)
+		n.arm()
 	}
-	return moved
 }
 
-// arm makes events wake the background, or not, as taken says. What is ready already wakes it at once.
-func (f *Fabric) arm() {
-	if f.fired.Load() {
-		f.fired.Store(false)
-		f.armed = false
+// exclusively runs do while nobody reads.
+func (n *Net) exclusively(do func()) {
+	n.hands.Add(1)
+	n.rx.wait()
+	n.hands.Add(-1)
+	do()
+	n.serveOn(nil)
+}
+
+// steps goes on until nothing is ready, or a thread in an operation takes over, or the baton.
+func (n *Net) steps(own *Fabric) {
+	for n.step() && n.takers.Load() == 0 && n.hands.Load() == 0 {
+		n.ring(own)
 	}
-	on, set := !f.taken.Load(), f.set.Load()
-	if on == f.armed || set == nil {
+}
+
+// arm makes events wake the background, or not, as takers says. What is ready already wakes it at once.
+func (n *Net) arm() {
+	if n.fired.Load() {
+		n.fired.Store(false)
+		n.armed = false
+	}
+	on, set := n.takers.Load() == 0, n.set.Load()
+	if on == n.armed || set == nil {
 		return
 	}
 	events := uint32(unix.EPOLLONESHOT)
@@ -141,57 +190,59 @@ func (f *Fabric) arm() {
 		events |= unix.EPOLLIN
 	}
 	if epollCtl(set.watch, unix.EPOLL_CTL_MOD, set.ep, events, set.id) == nil {
-		f.armed = on
+		n.armed = on
 	}
 }
 
 // step serves each connection that is ready once, and reports whether anything moved.
-func (f *Fabric) step() (moved bool) {
-	if f.dying.Load() {
-		f.bury()
+func (n *Net) step() (moved bool) {
+	if n.dying.Load() {
+		n.bury()
 	}
-	left := f.more
-	f.more = f.more[:0]
-	for _, c := range left {
+	n.left, n.more = n.more, n.left[:0]
+	for _, c := range n.left {
 		c.recv.more = false
-		moved = f.read(c) || moved
+		moved = n.read(c) || moved
 	}
-	n := 0
-	if set := f.set.Load(); set != nil {
-		n = epollReady(set.ep, f.events[:])
+	ready := 0
+	if set := n.set.Load(); set != nil {
+		ready = epollReady(set.ep, n.events[:])
 	}
-	for i := range f.events[:n] {
-		moved = f.event(&f.events[i]) || moved
+	for i := range n.events[:ready] {
+		moved = n.event(&n.events[i]) || moved
 	}
 	return moved
 }
 
-func (f *Fabric) event(e *unix.EpollEvent) (moved bool) {
-	c := f.peers[e.Fd/MaxRails].rails[e.Fd%MaxRails].Load()
+func (n *Net) event(e *unix.EpollEvent) (moved bool) {
+	c := (*n.conns.Load())[e.Fd]
 	if c == nil {
-		return false // Add failed
+		return false // it could not be added
 	}
 	if e.Events&unix.EPOLLOUT != 0 {
 		c.blocked.Store(false)
-		moved = c.peer.flush()
+		moved = c.link.flush()
+		if f := c.whose.Load(); moved && f != nil {
+			n.stir(f)
+		}
 	} else if e.Events&unix.EPOLLERR != 0 && c.zero != nil {
-		moved = c.peer.flush() // the kernel has done with a buffer
+		moved = c.link.flush() // the kernel has done with a buffer
 	}
 	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP) != 0 || e.Events&unix.EPOLLERR != 0 && c.zero == nil {
 		c.recv.hup = true
 	}
 	if e.Events&^unix.EPOLLOUT != 0 && !c.recv.more {
-		moved = f.read(c) || moved
+		moved = n.read(c) || moved
 	}
 	return moved
 }
 
-// read lets c read its quantum. f.more has room for every connection, and a connection stands in it once: step empties it first.
-func (f *Fabric) read(c *conn) bool {
+// read lets c read its quantum. A connection stands in more once: step empties it first.
+func (n *Net) read(c *conn) bool {
 	moved, drained := c.read()
 	if !drained {
 		c.recv.more = true
-		f.more = append(f.more, c)
+		n.more = append(n.more, c)
 	}
 	return moved
 }

@@ -39,6 +39,7 @@ func (i *inPort) Peek() (device.Ptr, uint64, error) {
 func (i *inPort) Release() {
 	if i.flow.release() && i.peer != nil {
 		i.peer.owed[i.kind].Or(1 << i.channel)
+		i.peer.list()
 		i.peer.flush()
 	}
 }

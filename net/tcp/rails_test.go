@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,15 +17,15 @@ import (
 
 // cut ends a rail as a firewall would: both ends see a reset, or one of them alone notices.
 func cut(d *node, peer, rail int) {
-	if c := d.peers[peer].rails[rail].Load(); c != nil {
+	if c := d.rail(peer, rail); c != nil {
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	}
 }
 
 // Slices and messages come once, whole and in order while rails between three ranks are cut and laid anew all the time.
 func TestRailsThatComeAndGo(t *testing.T) {
-	comeAndGo(t, false, 4000)
-	comeAndGo(t, true, 4000)
+	comeAndGo(t, false, 2000)
+	comeAndGo(t, true, 2000)
 }
 
 func comeAndGo(t *testing.T, polls bool, rounds int) {
@@ -61,7 +62,7 @@ func comeAndGo(t *testing.T, polls bool, rounds int) {
 }
 
 func dead(d *node, peer, rail int) bool {
-	return d.peers[peer].rails[rail].Load().state.Load() == railDead
+	return d.rail(peer, rail).state.Load() == railDead
 }
 
 // A rail whose slices go nowhere is suspected once others take its place: what it had arrives by them, and what it brings later, when
@@ -69,7 +70,7 @@ func dead(d *node, peer, rail int) bool {
 func TestSuspectRail(t *testing.T) {
 	nodes := railed(t, 2, 2, loopback)
 	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
-	p := nodes[0].peers[1]
+	p := nodes[0].links[1]
 	p.rails[0].Load().blocked.Store(true) // all goes by rail 1
 	const n = slots / 2
 	for k := range n {
@@ -105,26 +106,40 @@ func TestSuspectRail(t *testing.T) {
 	}
 }
 
-// A rail is given up by both ends when one of them does so, and its place can be taken; the only rail keeps its place.
+// A rail is given up by both ends when one of them does so, and its place can be taken; that of the only rail too, and what it had
+// goes by the new one.
 func TestRailThatIsGivenUp(t *testing.T) {
 	nodes := railed(t, 2, 2, loopback)
-	p := nodes[0].peers[1]
+	p := nodes[0].links[1]
 	p.drops.Or(1 << 1)
-	p.rails[1].Load().fail(&GoneError{Rank: 1, Cause: errStill})
+	p.rails[1].Load().fail(&GoneError{Cause: errStill})
 	nodes[1].until(t, "end of the rail", func() bool { return dead(nodes[1], 0, 1) })
 	lay(t, nodes, 0, 1, 1, loopback)
-	if nodes[0].peers[1].live() != 3 || nodes[1].peers[0].live() != 3 {
+	if nodes[0].links[1].live() != 3 || nodes[1].links[0].live() != 3 {
 		t.Error("a rail that was laid anew is not used")
 	}
 	cut(nodes[0], 1, 1)
 	nodes[0].until(t, "end of the rail", func() bool { return dead(nodes[0], 1, 1) })
-	x, y := loopback(t)
-	if err := nodes[0].AddRail(1, 0, x); err == nil {
-		t.Error("the only rail was replaced")
+	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
+	nodes[1].Take() // it does not read
+	nodes[0].links[1].Part()
+	nodes[0].rail(1, 0).fail(&GoneError{Cause: errStill}) // for want of an answer
+	for k := range slots {
+		put(t, out, content(0, k, 5000))
 	}
-	_ = unix.Close(y)
-	if nodes[0].goneErr(1) != nil {
-		t.Error(nodes[0].goneErr(1))
+	lay(t, nodes, 1, 0, 0, loopback)
+	nodes[1].Give()
+	for k := range slots {
+		nodes[1].until(t, "slice", func() bool {
+			b, ok := get(t, in)
+			if ok && !bytes.Equal(b, content(0, k, 5000)) {
+				t.Fatalf("slice %d differs", k)
+			}
+			return ok
+		})
+	}
+	if err := cmp.Or(nodes[0].goneErr(1), nodes[1].goneErr(0)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -183,15 +198,33 @@ func TestRailsShareTheLoad(t *testing.T) {
 	}
 }
 
+// What a rail took and lost is said again by another one, also where nothing follows.
+func TestLastWordsOutliveTheirRail(t *testing.T) {
+	nodes := []*node{newNode(0, 2), newNode(1, 2)}
+	for _, d := range nodes {
+		t.Cleanup(func() { d.Close(0) })
+	}
+	ours, theirs := pair(t) // nobody reads the other end
+	if err := nodes[0].AddRail(1, 0, ours); err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes[0].Control(1, []byte("last words")); err != nil {
+		t.Fatal(err)
+	}
+	lay(t, nodes, 0, 1, 1, pair)
+	_ = unix.Close(theirs)
+	nodes[1].until(t, "message", func() bool { return len(nodes[1].heard(0)) == 1 })
+}
+
 // The ends of a connection take numbers of their own for rails beside those that stand still, and none that is in use.
 func TestSpareNumbers(t *testing.T) {
 	nodes := railed(t, 2, 1, loopback)
 	for k, want := range []int{MaxRails - 1, MaxRails - 3, MaxRails - 5, MaxRails - 7, -1} {
-		if got := nodes[0].Spare(1); got != want {
-			t.Errorf("rank 0 has number %d left, want %d", got, want)
+		if got := nodes[0].links[1].Spare(false); got != want {
+			t.Errorf("one end has number %d left, want %d", got, want)
 		}
-		if got := nodes[1].Spare(0); k < 3 && got != want-1 || k == 3 && got != -1 { // rail 0 is there
-			t.Errorf("rank 1 has number %d left, want one below %d", got, want)
+		if got := nodes[1].links[0].Spare(true); k < 3 && got != want-1 || k == 3 && got != -1 { // rail 0 is there
+			t.Errorf("the other has number %d left, want one below %d", got, want)
 		}
 		if k == 4 {
 			break
@@ -201,7 +234,7 @@ func TestSpareNumbers(t *testing.T) {
 			lay(t, nodes, 0, 1, want-1, loopback)
 		}
 	}
-	if stuck := nodes[0].Stuck(1); stuck != 0 {
+	if stuck := nodes[0].links[1].Stuck(); stuck != 0 {
 		t.Errorf("idle rails are stuck since %v", stuck)
 	}
 }

@@ -75,14 +75,14 @@ func TestRateOverGaps(t *testing.T) {
 // Connections of one host are nobody's card; one between addresses is bounded while it is there.
 func TestWhatIsShaped(t *testing.T) {
 	nodes := railed(t, 2, 1, loopback)
-	within := nodes[0].peers[1].rails[0].Load()
+	within := nodes[0].rail(1, 0)
 	shaping.add(within, 1000)
 	for _, d := range nodes {
-		d.Tune(Options{Rate: 54321})
+		d.net.Tune(Options{Rate: 54321})
 	}
 	lay(t, nodes, 0, 1, 1, apart)
 	for rail, want := range []int{-1, 54321} {
-		c := nodes[0].peers[1].rails[rail].Load()
+		c := nodes[0].rail(1, rail)
 		if got, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE); err != nil || got != want {
 			t.Errorf("rail %d may send %d bytes per second (%v), want %d", rail, got, err, want)
 		}

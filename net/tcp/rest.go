@@ -11,7 +11,7 @@ import (
 // again and again is away, and no time for one that computes.
 const restTime = 4 * time.Millisecond
 
-// resting is a fabric's side of Rest.
+// resting is a Net's side of Rest.
 type resting struct {
 	rests  atomic.Uint32 // calls of Rest
 	rested atomic.Bool   // the background has yet to be told of the last one
@@ -23,38 +23,39 @@ type resting struct {
 // woken takes system calls now, others when the thread is back, and between the two the peer's next slice wakes it for nothing: together
 // more than a small operation takes. So the background takes over only if nobody has come back after restTime.
 func (f *Fabric) Rest() {
-	set := f.set.Load()
-	if set == nil || f.unsent.Load() {
-		f.unsent.Store(false)
-		f.Give()
+	n := f.net
+	set := n.set.Load()
+	f.stand(away)
+	if set == nil || n.unsent.Load() || n.leaned.Load() > 0 {
+		n.unsent.Store(false)
+		n.serve(f)
 		return
 	}
-	f.taken.Store(false)
-	f.rests.Add(1)
-	f.rested.Store(true)
+	n.rests.Add(1)
+	n.rested.Store(true)
 	background.remind(set.timer)
 }
 
-// remind has the watcher look at resting fabrics after restTime. Who rests while it ticks already has nothing to do.
+// remind has the watcher look at resting sockets after restTime. Who rests while it ticks already has nothing to do.
 func (w *watcher) remind(timer int) {
 	if !w.ticking.Load() && w.ticking.CompareAndSwap(false, true) {
 		_ = unix.TimerfdSettime(timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(restTime))}, nil)
 	}
 }
 
-// tick takes the sockets of fabrics that have rested since the last tick to the background. list is room for them.
-func (w *watcher) tick(list []*Fabric) []*Fabric {
+// tick takes the sockets that have rested since the last tick to the background. list is room for them.
+func (w *watcher) tick(list []*Net) []*Net {
 	w.ticking.Store(false) // before it looks: who rests from here on sets the timer anew
 	w.mu.Lock()
-	for _, f := range w.fabrics {
-		if f.rested.Load() {
-			list = append(list, f)
+	for _, n := range w.nets {
+		if n.rested.Load() {
+			list = append(list, n)
 		}
 	}
 	w.mu.Unlock()
 	again := false
-	for _, f := range list {
-		again = !f.retire() || again
+	for _, n := range list {
+		again = !n.retire() || again
 	}
 	w.mu.Lock()
 	if again && w.file != nil {
@@ -65,16 +66,16 @@ func (w *watcher) tick(list []*Fabric) []*Fabric {
 	return list[:0]
 }
 
-// retire gives the sockets to the background unless the thread was back since the last tick. A thread that is back right now is seen by
-// taken, which is looked at after rested was cleared: its next Rest sets that again.
-func (f *Fabric) retire() bool {
-	if n := f.rests.Load(); n != f.seen {
-		f.seen = n
+// retire gives the sockets to the background unless a thread was back since the last tick. A thread that is back right now is seen by
+// takers, which is looked at after rested was cleared: its next Rest sets that again.
+func (n *Net) retire() bool {
+	if rests := n.rests.Load(); rests != n.seen {
+		n.seen = rests
 		return false
 	}
-	f.rested.Store(false)
-	if !f.taken.Load() {
-		f.attend()
+	n.rested.Store(false)
+	if n.takers.Load() == 0 {
+		n.attend()
 	}
 	return true
 }

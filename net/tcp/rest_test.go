@@ -18,33 +18,33 @@ func TestRestIsShort(t *testing.T) {
 	}
 	for range 3 {
 		d.Rest()
-		if d.retire() || d.isArmed() {
+		if d.net.retire() || d.isArmed() {
 			t.Fatal("the background took over from a thread that was back in time")
 		}
 		d.Take()
 		d.Poll()
 	}
 	d.Rest()
-	d.retire()
+	d.net.retire()
 	d.Take()
-	if !d.retire() || d.isArmed() {
+	if !d.net.retire() || d.isArmed() {
 		t.Fatal("the background took over from a thread that is back")
 	}
 	d.Rest()
-	if d.retire(); !d.retire() || !d.isArmed() {
+	if d.net.retire(); !d.net.retire() || !d.isArmed() {
 		t.Error("the background did not take over from a thread that stays away")
 	}
 }
 
 // isArmed reports whether an event wakes the background.
 func (d *node) isArmed() bool {
-	for !d.rx.take() {
+	for !d.net.rx.take() {
 		yield()
 	}
-	on := d.armed
-	for !d.rx.pass() {
-		d.step()
-		d.arm()
+	on := d.net.armed
+	for !d.net.rx.pass() {
+		d.net.step()
+		d.net.arm()
 	}
 	return on
 }

@@ -29,6 +29,7 @@ type pulse struct {
 	busy  uint64    // microseconds in which it had something to send
 	water int       // what the socket may hold
 	since time.Time // when that changed last, or nothing was under way
+	until time.Time // when one that parts is given up
 	moves bool      // no retransmission since then was in vain
 	waits bool      // something was under way
 }
@@ -41,41 +42,52 @@ type pulse struct {
 //	  ^──────────────────────────── progress ─────────────────────────────────────────┘
 //
 // A peer whose process is stopped acknowledges nothing new either, but on all rails alike, and without retransmissions.
-func (f *Fabric) Tend() {
-	f.tending.Lock()
-	defer f.tending.Unlock()
+func (n *Net) Tend() {
+	n.tending.Lock()
+	defer n.tending.Unlock()
+	n.mu.Lock()
+	links := slices.Clone(n.links)
+	n.mu.Unlock()
 	now := time.Now()
-	for _, p := range f.peers {
-		if p.live()|p.suspects() != 0 && p.lost() == nil {
-			f.tend(p, now)
+	for _, l := range links {
+		if l.live()|l.with(railSuspect) != 0 && l.dead.Load() == nil {
+			l.tend(now)
+		}
+		if l.Parts() {
+			l.awaitEnd(now)
 		}
 	}
-	if f.dying.Load() {
-		f.serve(f.wake)
+	if n.dying.Load() {
+		n.serve(nil)
 	}
 }
 
-func (p *peer) suspects() (mask uint32) {
-	for k := range p.rails {
-		if c := p.rails[k].Load(); c != nil && c.state.Load() == railSuspect {
-			mask |= 1 << k
+// awaitEnd gives up rails whose other end does not let go of them, so that new ones can be laid.
+func (l *Link) awaitEnd(now time.Time) {
+	for k := range l.rails {
+		c := l.rails[k].Load()
+		switch {
+		case c == nil || c.state.Load() != railParting:
+		case c.pulse.until.IsZero():
+			c.pulse.until = now.Add(deadAfter)
+		case now.After(c.pulse.until):
+			c.fail(&GoneError{Cause: errStill})
 		}
 	}
-	return mask
 }
 
-func (f *Fabric) tend(p *peer, now time.Time) {
+func (l *Link) tend(now time.Time) {
 	still := [MaxRails]*conn{}
 	moving := false
-	for k := range p.rails {
-		c := p.rails[k].Load()
-		if c == nil || c.state.Load() == railDead {
+	for k := range l.rails {
+		c := l.rails[k].Load()
+		if c == nil || c.state.Load() > railSuspect {
 			continue
 		}
-		f.feel(c, now)
+		l.net.feel(c, now)
 		switch {
 		case c.pulse.moves && c.state.CompareAndSwap(railSuspect, railLive):
-			p.flush()
+			l.flush()
 			moving = true
 		case c.pulse.moves:
 			moving = moving || c.state.Load() == railLive
@@ -83,25 +95,25 @@ func (f *Fabric) tend(p *peer, now time.Time) {
 			still[k] = c
 		}
 	}
-	p.ponder(now, moving, &still)
+	l.ponder(now, moving, &still)
 	for k, c := range still {
 		switch {
 		case c == nil || !moving:
 		case now.Sub(c.pulse.since) >= deadAfter:
-			p.drops.Or(1 << k)
-			c.fail(&GoneError{Rank: p.rank, Cause: errStill})
+			l.drops.Or(1 << k)
+			c.fail(&GoneError{Cause: errStill})
 		case now.Sub(c.pulse.since) >= suspectAfter && c.state.CompareAndSwap(railLive, railSuspect):
-			p.orphans.Or(1 << k)
-			p.flush()
+			l.orphans.Or(1 << k)
+			l.flush()
 		}
 	}
 }
 
 // feel takes c's pulse. A rail moves unless the kernel tries in vain to send what it has. One that waits for the peer to read is not
 // stuck, and a socket without such knowledge is trusted.
-func (f *Fabric) feel(c *conn, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (n *Net) feel(c *conn, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if c.closed {
 		return
 	}
@@ -140,7 +152,7 @@ func (c *conn) measure(info *unix.TCPInfo) {
 	}
 }
 
-// RailState is what a rail to another rank has done so far.
+// RailState is what a rail has done so far, for all communicators.
 type RailState struct {
 	Rail   int
 	Sent   uint64 // bytes that its socket took
@@ -149,12 +161,12 @@ type RailState struct {
 	Alive  bool
 }
 
-// Rails are the rails to a rank that are there, or were: of one that was laid anew, since then.
-func (f *Fabric) Rails(rank int) (list []RailState) {
-	p := f.peers[rank]
-	for k := range p.rails {
-		if c := p.rails[k].Load(); c != nil {
-			list = append(list, RailState{k, c.sent.Load(), c.direct.Load(), c.rate.Load(), c.state.Load() != railDead || p.lost() != nil})
+// Rails are the rails that are there, or were: of one that was laid anew, since then.
+func (l *Link) Rails() (list []RailState) {
+	for k := range l.rails {
+		if c := l.rails[k].Load(); c != nil {
+			alive := c.state.Load() != railDead || c.said.Load() || l.dead.Load() != nil
+			list = append(list, RailState{k, c.sent.Load(), c.direct.Load(), c.rate.Load(), alive})
 		}
 	}
 	return list
@@ -169,70 +181,60 @@ func waiting(info *unix.TCPInfo) bool {
 // share prepares the socket for its place among others: it holds no more than it can send soon, so that each rail takes what it can
 // carry.
 func (c *conn) share() {
-	for k := range c.peer.rails {
-		if o := c.peer.rails[k].Load(); o != nil && !o.closed {
+	for k := range c.link.rails {
+		if o := c.link.rails[k].Load(); o != nil && !o.closed {
 			_ = unix.SetsockoptInt(o.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, lowWater)
 		}
 	}
 	_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, lowWater)
 }
 
-// bury closes the sockets of dead rails. The caller holds the rx baton; a peer whose tx baton or a fabric whose mu is held by another
-// has its turn at the next look. Who holds mu may wait for rx.
-func (f *Fabric) bury() {
-	if !f.mu.TryLock() {
-		return
-	}
-	defer f.mu.Unlock()
-	f.dying.Store(false)
-	for _, p := range f.peers {
-		for k := range p.rails {
-			if c := p.rails[k].Load(); c != nil {
-				f.inter(c)
-			}
+// bury closes the sockets of dead rails. The caller holds the rx baton; a link whose tx baton another holds has its turn at the next
+// look.
+func (n *Net) bury() {
+	n.dying.Store(false)
+	n.mu.Lock()
+	links := slices.Clone(n.links)
+	n.mu.Unlock()
+	for _, l := range links {
+		if l.mourns() {
+			l.bury()
 		}
 	}
-	f.graves = slices.DeleteFunc(f.graves, func(c *conn) bool { f.inter(c); return c.closed })
 }
 
-// inter closes c's socket if it is dead.
-func (f *Fabric) inter(c *conn) {
-	if c.closed || c.state.Load() != railDead || f.closed.Load() {
-		return
-	}
-	if !c.peer.tx.take() {
-		f.dying.Store(true)
-		return
-	}
-	c.free(f.set.Load())
-	f.more = slices.DeleteFunc(f.more, func(m *conn) bool { return m == c })
-	for !c.peer.tx.pass() {
-		c.peer.sendSome()
-	}
-}
-
-// goodbye notes that a peer leaves: mask are the rails that say so.
-func (f *Fabric) goodbye(p *peer, mask uint32) {
-	p.leavers = mask
-	f.farewell(p)
-}
-
-// farewell ends a peer that has said goodbye by all rails that it had: until then some may still bring slices.
-func (f *Fabric) farewell(p *peer) {
-	if p.leavers == 0 {
-		return
-	}
-	for k := range p.rails {
-		c := p.rails[k].Load()
-		if p.leavers>>k&1 != 0 && (c == nil || !c.left && c.state.Load() != railDead) {
-			return
+// mourns reports whether a dead rail's socket is open.
+func (l *Link) mourns() bool {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	open := func(c *conn) bool { return c != nil && !c.closed && c.state.Load() == railDead }
+	for k := range l.rails {
+		if open(l.rails[k].Load()) {
+			return true
 		}
 	}
-	p.lose(&GoneError{Rank: p.rank, Orderly: true})
+	return slices.ContainsFunc(l.grave, open)
 }
 
-// Alive reports whether a rail is there and has not failed.
-func (f *Fabric) Alive(rank, rail int) bool {
-	c := f.peers[rank].rails[rail].Load()
-	return c != nil && c.state.Load() != railDead
+func (l *Link) bury() {
+	if !l.tx.take() {
+		l.net.dying.Store(true)
+		return
+	}
+	l.net.mu.Lock()
+	for k := range l.rails {
+		if c := l.rails[k].Load(); c != nil && c.state.Load() == railDead {
+			c.free()
+		}
+	}
+	for _, c := range l.grave {
+		if c.state.Load() == railDead {
+			c.free()
+		}
+	}
+	l.grave = slices.DeleteFunc(l.grave, func(c *conn) bool { return c.closed })
+	l.net.mu.Unlock()
+	for !l.tx.pass() {
+		l.sendSome()
+	}
 }

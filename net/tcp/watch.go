@@ -10,31 +10,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher is the background of the process: one goroutine that reads for every fabric whose thread does not read itself.
+// watcher is the background of the process: one goroutine that reads while no thread does.
 //
-//	sockets of a fabric  ->  epoll set of the fabric  ->  epoll set of the watcher  ->  the runtime's poller
-//	     (edges)               (armed, or not, by          (one event an arming)
-//	                            the fabric)
+//	sockets of a Net  ->  epoll set of the Net  ->  epoll set of the watcher  ->  the runtime's poller
+//	     (edges)            (armed, or not, by        (one event an arming)
+//	                         the Net)
 //
-// A thread that reads for itself disarms its fabric by one system call, whatever the number of peers; then an arriving packet
-// wakes nobody. The goroutine lives while there is a fabric and costs no thread while nothing arrives.
+// A thread that reads disarms the Net by one system call, whatever the number of peers; then an arriving packet wakes nobody. The
+// goroutine lives while there are sockets and costs no thread while nothing arrives.
 type watcher struct {
 	mu      sync.Mutex
-	ep      int               // the epoll set; guarded by mu
-	timer   int               // in ep, for Rest; guarded by mu
-	file    *os.File          // owns ep; nil when no fabric is there; guarded by mu
-	fabrics map[int32]*Fabric // guarded by mu
-	last    int32             // the number given last, from 1; guarded by mu
-	ticking atomic.Bool       // the timer is set
+	ep      int            // the epoll set; guarded by mu
+	timer   int            // in ep, for Rest; guarded by mu
+	file    *os.File       // owns ep; nil while there are no sockets; guarded by mu
+	nets    map[int32]*Net // guarded by mu
+	last    int32          // the number given last, from 1; guarded by mu
+	ticking atomic.Bool    // the timer is set
 }
 
-// timerID is the timer's number among those of fabrics.
+// timerID is the timer's number among those of Nets.
 const timerID = 0
 
 var background watcher
 
-// add makes f, whose sockets are in the epoll set fd, known.
-func (w *watcher) add(f *Fabric, fd int) (set *epollSet, err error) {
+// add makes n, whose sockets are in the epoll set fd, known.
+func (w *watcher) add(n *Net, fd int) (set *epollSet, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.file == nil {
@@ -43,22 +43,21 @@ func (w *watcher) add(f *Fabric, fd int) (set *epollSet, err error) {
 		}
 	}
 	w.last++
-	w.fabrics[w.last] = f
+	w.nets[w.last] = n
 	if err := epollCtl(w.ep, unix.EPOLL_CTL_ADD, fd, unix.EPOLLONESHOT, w.last); err != nil {
-		delete(w.fabrics, w.last) // the goroutine may stay without a fabric; the next one's end ends it
-		return nil, fmt.Errorf("cannot watch a communicator's connections: %w", err)
+		delete(w.nets, w.last) // the goroutine may stay without sockets; the next end of some ends it
+		return nil, fmt.Errorf("cannot watch the connections to other processes: %w", err)
 	}
 	return &epollSet{ep: fd, watch: w.ep, timer: w.timer, id: w.last}, nil
 }
 
-// remove forgets the fabric, whose rx baton is closed. The last one's end ends the goroutine: Close waits for it, and it may be
-// waiting for mu.
+// remove forgets what has no sockets any more. The last one's end ends the goroutine: Close waits for it, and it may be waiting for mu.
 func (w *watcher) remove(id int32, fd int) {
 	w.mu.Lock()
 	_ = epollCtl(w.ep, unix.EPOLL_CTL_DEL, fd, 0, id)
-	delete(w.fabrics, id)
+	delete(w.nets, id)
 	var unused *os.File
-	if len(w.fabrics) == 0 {
+	if len(w.nets) == 0 {
 		if FDs != nil {
 			FDs.Closed(w.ep)
 		}
@@ -90,7 +89,7 @@ func (w *watcher) start() error {
 		return err
 	}
 	keepFD(ep)
-	w.ep, w.file, w.timer, w.fabrics = ep, file, timer, map[int32]*Fabric{}
+	w.ep, w.file, w.timer, w.nets = ep, file, timer, map[int32]*Net{}
 	w.ticking.Store(false)
 	go w.run(raw)
 	return nil
@@ -111,7 +110,7 @@ func newTimer(ep int) (int, error) {
 }
 
 func (w *watcher) run(raw syscall.RawConn) {
-	events, list := make([]unix.EpollEvent, 16), make([]*Fabric, 0, 16)
+	events, list := make([]unix.EpollEvent, 16), make([]*Net, 0, 16)
 	_ = raw.Read(func(fd uintptr) bool {
 		for n := epollReady(int(fd), events); n > 0; n = epollReady(int(fd), events) {
 			for i := range events[:n] {
@@ -128,9 +127,9 @@ func (w *watcher) run(raw syscall.RawConn) {
 
 func (w *watcher) serve(id int32) {
 	w.mu.Lock()
-	f := w.fabrics[id]
+	n := w.nets[id]
 	w.mu.Unlock()
-	if f != nil {
-		f.background()
+	if n != nil {
+		n.background()
 	}
 }

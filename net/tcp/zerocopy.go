@@ -24,7 +24,7 @@ const (
 //	sendmsg ──> pins[id], an owner ──┬──> the queue names id ──> Put
 //	                                 └──> the socket is closed first ──> Forsake, Put: the buffer gets other pages
 //
-// It is guarded by the peer's tx baton.
+// It is guarded by the link's tx baton.
 type zeroCopy struct {
 	from    int  // bytes of a slice from which on it is not copied
 	adapts  bool // from follows what the kernel does
@@ -138,8 +138,8 @@ func (z *zeroCopy) raise(c *conn, from int, why string) {
 	if from < zeroNever {
 		what = fmt.Sprintf("slices of less than %d KiB", from>>10)
 	}
-	log.InfoOnce(log.Net, why, "connections such as rail %d to rank %d send %s with a copy: %s", c.rail, c.peer.rank, what, why)
-	log.Trace(log.Net, "rail %d to rank %d sends %s with a copy: %s", c.rail, c.peer.rank, what, why)
+	log.InfoOnce(log.Net, why, "connections such as this rail %d send %s with a copy: %s", c.rail, what, why)
+	log.Trace(log.Net, "rail %d of %d sends %s with a copy: %s", c.rail, c.number, what, why)
 }
 
 // forsake gives up the buffers of a socket that is being closed. What the kernel still has to send goes on.

@@ -35,11 +35,11 @@ func TestBuffersComeBack(t *testing.T) {
 	nodes[1].Take()
 	const size = 64 << 10
 	drive(out, in, nodes[0], nodes[1], 10*zeroPins, size)
-	c := nodes[0].peers[1].rails[0].Load()
+	c := nodes[0].rail(1, 0)
 	if got := c.direct.Load(); got < 9*zeroPins*size {
 		t.Errorf("%d bytes of %d were sent without a copy", got, 10*zeroPins*size)
 	}
-	c.peer.flush()
+	c.link.flush()
 	if c.zero.out != 0 {
 		t.Errorf("%d buffers are still with the kernel, and everything has arrived", c.zero.out)
 	}
@@ -51,7 +51,7 @@ func TestTheThresholdFollowsTheKernel(t *testing.T) {
 	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
 	nodes[0].Take()
 	nodes[1].Take()
-	c := nodes[0].peers[1].rails[0].Load()
+	c := nodes[0].rail(1, 0)
 	drive(out, in, nodes[0], nodes[1], 100, zeroFrom/2)
 	if n := c.direct.Load(); n != 0 {
 		t.Errorf("%d bytes in slices below the threshold were sent without a copy", n)
@@ -80,7 +80,7 @@ func TestClosingLeavesTheKernelItsPages(t *testing.T) {
 	sent := 0
 	for ; sent < slots && put(t, out, content(0, sent, MaxSlice)); sent++ {
 	}
-	pinned := d.peers[1].rails[0].Load().zero.out
+	pinned := d.rail(1, 0).zero.out
 	if pinned == 0 {
 		t.Fatal("the kernel has nothing to send: the test tests nothing")
 	}
@@ -170,7 +170,7 @@ func TestALimitOnWhatMayBePinned(t *testing.T) {
 	nodes[0].Take()
 	nodes[1].Take()
 	drive(out, in, nodes[0], nodes[1], 10, MaxSlice)
-	c := nodes[0].peers[1].rails[0].Load()
+	c := nodes[0].rail(1, 0)
 	if c.direct.Load() != 0 || c.zero.from <= zeroFrom {
 		t.Errorf("%d bytes were pinned, the threshold is %d", c.direct.Load(), c.zero.from)
 	}

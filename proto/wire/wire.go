@@ -45,6 +45,8 @@ type Peer struct {
 	ArenaKey   [16]byte
 	SegmentKey [16]byte
 	Door       [16]byte         // under which the rank takes connections of this communicator
+	Process    [16]byte         // name of the process; another one after a restart
+	Token      [16]byte         // what only ranks of communicators of the process know
 	Addrs      []netip.AddrPort // of the process's TCP listener
 	Rails      []netip.AddrPort // of its interfaces that are to carry data, one for each
 	CanShare   bool             // shared memory is possible and not switched off
@@ -81,6 +83,8 @@ func (p *Peer) Append(b []byte) []byte {
 	b = append(b, p.ArenaKey[:]...)
 	b = append(b, p.SegmentKey[:]...)
 	b = append(b, p.Door[:]...)
+	b = append(b, p.Process[:]...)
+	b = append(b, p.Token[:]...)
 	b = append(b, flag(p.CanShare))
 	for _, list := range [][]netip.AddrPort{p.Addrs, p.Rails} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(list)))
@@ -153,6 +157,8 @@ func (p *Peer) Decode(b []byte) error {
 	copy(p.ArenaKey[:], r.take(16))
 	copy(p.SegmentKey[:], r.take(16))
 	copy(p.Door[:], r.take(16))
+	copy(p.Process[:], r.take(16))
+	copy(p.Token[:], r.take(16))
 	if f := r.take(1); f != nil {
 		p.CanShare = f[0] == 1
 	}

@@ -11,7 +11,7 @@ import (
 
 func example() Peer {
 	return Peer{Library: "HCCL 0.1 (/lib/libnccl.so.2)", PID: 42, Started: 77, BootID: "b", NetNS: 1, PIDNS: 2, Exchange: [16]byte{7},
-		ArenaKey: [16]byte{1}, SegmentKey: [16]byte{15: 9}, Door: [16]byte{3}, CanShare: true,
+		ArenaKey: [16]byte{1}, SegmentKey: [16]byte{15: 9}, Door: [16]byte{3}, Process: [16]byte{4}, Token: [16]byte{5}, CanShare: true,
 		Addrs:    []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:81")},
 		Rails:    []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80")},
 		Settings: []Setting{{"NCCL_ALGO", "ring"}, {"HCCL_DETERMINISTIC", "1"}}, Host: "a", Topology: "0123456789abcdef",

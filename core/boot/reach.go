@@ -1,0 +1,19 @@
+package boot
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Reach begins a connection to whichever of addrs answers first, see Dial. An error that Turn reports does not end it: it tries again.
+func Reach(addrs []netip.AddrPort, key Key, secret []byte, purpose uint8) *Attempt {
+	return &Attempt{dialing{addrs: addrs, key: key, secret: secret, purpose: purpose}}
+}
+
+// Refused reports whether the other end, which listened when it gave its addresses away, has refused for a second.
+func (a *Attempt) Refused() bool {
+	return !a.d.refused.IsZero() && time.Since(a.d.refused) > refusedLong
+}
+
+// Reasons are the addresses, and why each of them has led nowhere.
+func (a *Attempt) Reasons() string { return a.d.reasons(nil) }

@@ -1,0 +1,282 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/net/tcp"
+)
+
+// far is another process, as this one reaches it. What is not said to be guarded belongs to the keeper.
+//
+//	unknown ── reach ──> at rest ── something to send ──> being connected ──> connected
+//	                       ^                                                    │
+//	                       └──────────── idle for HCCL_NET_IDLE ────────────────┘
+type far struct {
+	pool     *netPool
+	name     [16]byte
+	token    [16]byte
+	secret   secret
+	inbox    *boot.Inbox
+	link     *tcp.Link
+	addrs    []netip.AddrPort
+	rails    []netip.AddrPort // of the interfaces there that are to carry data
+	remote   bool             // on another host
+	dials    bool             // this process does, the other one knocks
+	cross    bool             // a router may join interfaces of different places
+	idle     time.Duration    // after which the sockets are let go of; 0: never
+	patience time.Duration    // with one that does not answer
+
+	call   *boot.Attempt // the first connection, or a knock, under way
+	began  time.Time     // since when a connection is wanted
+	again  time.Time     // when to knock again
+	wants  []*wantedRail // further ones that this process dials
+	aid    relief        // one beside rails that stand still
+	moved  uint64        // what had passed by the link at the last look
+	still  time.Time     // since when nothing more has
+	wanted atomic.Bool   // somebody needs a connection
+
+	mu      sync.Mutex
+	first   [2]netip.Addr // the ends of the first connection; written under mu
+	users   []user        // guarded by mu
+	why     string        // why the last attempt failed; guarded by mu
+	changed chan struct{} // closed, and made anew, when there is a connection, or none to be had; guarded by mu
+}
+
+// user is a rank of a communicator that is in the other process.
+type user struct {
+	comm *Comm
+	rank int
+}
+
+func (f *far) enter(c *Comm, r int) {
+	f.mu.Lock()
+	f.users = append(f.users, user{c, r})
+	f.mu.Unlock()
+}
+
+func (f *far) leave(c *Comm) {
+	f.mu.Lock()
+	f.users = slices.DeleteFunc(f.users, func(u user) bool { return u.comm == c })
+	f.mu.Unlock()
+}
+
+func (f *far) used() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.users) > 0
+}
+
+// label names the process by a rank, for the log.
+func (f *far) label() (label string, rank int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.users) == 0 {
+		return "that has ended", -1
+	}
+	return f.users[0].comm.label(), f.users[0].rank
+}
+
+func (f *far) say(what string, args ...any) {
+	if log.On(log.LevelInfo, log.Net) {
+		label, _ := f.label()
+		log.Info(log.Net, "communicator %s: %s", label, fmt.Sprintf(what, args...))
+	}
+}
+
+// needs is called from any thread when something is to be sent and there is no connection.
+func (f *far) needs() {
+	if !f.wanted.Swap(true) {
+		f.pool.hurry()
+	}
+}
+
+// connect waits until there is a connection.
+func (f *far) connect(lim boot.Limit) error {
+	for !f.link.Live(0) {
+		f.needs()
+		if err := f.link.Lost(); err != nil {
+			return err
+		}
+		if err := f.await(&lim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await returns when the connection may be there, after a moment at most, or with the reason to wait no longer.
+func (f *far) await(lim *boot.Limit) error {
+	f.mu.Lock()
+	changed, why := f.changed, f.why
+	f.mu.Unlock()
+	if lim.Abort != nil {
+		if err := lim.Abort(); err != nil {
+			return err
+		}
+	}
+	if !lim.Deadline.IsZero() && time.Now().After(lim.Deadline) {
+		return failf(Timeout, "there is no connection within the time allowed for init: %s",
+			cmp.Or(why, "the other end was asked to connect and has not"))
+	}
+	timer := time.NewTimer(abortTime)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// change wakes those who wait for a connection.
+func (f *far) change() {
+	f.mu.Lock()
+	close(f.changed)
+	f.changed = make(chan struct{})
+	f.mu.Unlock()
+}
+
+// turn goes on with what is under way, and says when to come again. done: it can be forgotten if nobody uses it.
+func (f *far) turn(now time.Time) (pace time.Duration, done bool) {
+	f.accept()
+	if f.link.Lost() != nil {
+		return idleTime, true
+	}
+	if !f.link.Live(0) {
+		return f.raise(now), !f.used() && !f.wanted.Load()
+	}
+	f.began = time.Time{}
+	f.wanted.Store(false)
+	f.hangUp()
+	return min(f.lay(now), f.rest(now)), false
+}
+
+// accept takes the connections that have arrived, and the knocks.
+func (f *far) accept() {
+	for {
+		purpose, _, fd, ok := f.inbox.Next(purposeKnock, purposeRail+tcp.MaxRails-1)
+		if !ok {
+			return
+		}
+		if purpose == purposeKnock {
+			boot.Close(fd)
+			f.wanted.Store(true)
+			continue
+		}
+		f.add(int(purpose-purposeRail), fd)
+	}
+}
+
+// raise makes the first connection if one is wanted, or has the other process make it.
+func (f *far) raise(now time.Time) (pace time.Duration) {
+	if !f.wanted.Load() || f.link.Parts() || f.call == nil && now.Before(f.again) {
+		return tendTime
+	}
+	if f.began.IsZero() {
+		f.began = now
+	}
+	if f.call == nil {
+		purpose := uint8(purposeKnock)
+		if f.dials {
+			purpose = purposeRail
+		}
+		f.call = boot.Reach(f.addrs, doorOf(f.name, f.secret), f.secret[:], purpose)
+	}
+	fd, err := f.call.Turn()
+	switch {
+	case fd >= 0 && f.dials:
+		f.add(0, fd)
+		f.hangUp()
+	case fd >= 0: // it has heard
+		boot.Close(fd)
+		f.hangUp()
+		f.again = now.Add(knockTime)
+	case f.call.Refused():
+		f.fail(fmt.Errorf("it refuses connections at %s", f.call.Reasons()))
+	case now.Sub(f.began) > f.patience:
+		f.fail(fmt.Errorf("it cannot be reached for %v at %s; raise HCCL_PEER_TIMEOUT if the network needs longer", f.patience, f.call.Reasons()))
+	case err != nil:
+		f.mu.Lock()
+		f.why = f.call.Reasons()
+		f.mu.Unlock()
+	}
+	return attendTime
+}
+
+func (f *far) fail(why error) {
+	f.hangUp()
+	f.link.Fail(why)
+	f.change()
+}
+
+const (
+	abortTime = 20 * time.Millisecond  // how often a wait looks for Abort
+	knockTime = 500 * time.Millisecond // before one knocks again
+)
+
+func (f *far) hangUp() {
+	if f.call != nil {
+		f.call.Close()
+		f.call = nil
+	}
+}
+
+// add hands a connection over to the link.
+func (f *far) add(rail, fd int) {
+	if f.remote {
+		f.pool.svc.Pin(fd)
+	}
+	if rail == 0 {
+		f.mu.Lock()
+		f.first[0], f.first[1] = boot.Ends(fd)
+		f.mu.Unlock()
+	}
+	if err := f.link.AddRail(rail, fd); err != nil {
+		f.say("rail %d: %v", rail, err)
+		return
+	}
+	f.still = time.Time{}
+	if rail == 0 {
+		f.plan()
+	}
+	f.change()
+}
+
+// rest lets go of sockets that nothing has gone by for a while.
+func (f *far) rest(now time.Time) (pace time.Duration) {
+	moved, waits := f.link.Moved()
+	if moved != f.moved || waits || f.still.IsZero() {
+		f.moved, f.still = moved, now
+	}
+	if f.idle > 0 && now.Sub(f.still) >= f.idle {
+		f.say("connections to %v are closed after %v without use, and made again when they are needed", f.addrs[0].Addr(), f.idle)
+		f.link.Part()
+		return tendTime
+	}
+	return max(min(idleTime, f.idle/4), attendTime)
+}
+
+// ends are those of the first connection.
+func (f *far) ends() (local, remote netip.Addr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.first[0], f.first[1]
+}
+
+// end gives up what is kept of the process. Nobody uses it.
+func (f *far) end() {
+	f.hangUp()
+	f.aid.hangUp()
+	for _, w := range f.wants {
+		w.hangUp()
+	}
+	f.inbox.Close()
+	f.link.Close()
+}
