@@ -23,6 +23,9 @@ func (c *conn) frame(h *header) error {
 	case frameDrop:
 		c.dropped(h.seq)
 		return nil
+	case frameGone:
+		c.link.forgotten(h.seq)
+		return nil
 	case frameGoodbye:
 		c.left = true
 		c.part()
@@ -54,12 +57,17 @@ func (c *conn) frame(h *header) error {
 	return nil
 }
 
-// stray skips a frame to a rank that has left its communicator.
+// stray skips a frame to a rank that has left its communicator, and says so where the sender may wait for an answer: the goodbye may
+// not have got away in the time that there was for it.
 func (c *conn) stray(h *header) error {
 	switch h.typ {
 	case frameControl:
 		c.recv.r += int(h.length)
+		c.link.answer(h.route)
+		c.recv.asks = true
 	case frameData:
+		c.link.answer(h.route)
+		c.recv.asks = true
 		c.recv.flow = nil
 		return c.begin(h)
 	}

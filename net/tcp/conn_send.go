@@ -147,6 +147,9 @@ func (c *conn) fillNotices() {
 		l.drops.And(^(uint32(1) << rail))
 		c.send.head(&header{typ: frameDrop, seq: uint64(rail)})
 	}
+	if l.asked.Load() {
+		c.fillAnswers()
+	}
 	for _, p := range l.active {
 		if c.send.frames < batchFrames && p.replies.Load() && p.replies.Swap(false) {
 			c.send.head(&header{typ: frameHeard, route: p.there, ack: p.heard.Load()})

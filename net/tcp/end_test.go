@@ -130,7 +130,7 @@ func TestBadFramesNameTheRank(t *testing.T) {
 	for want, b := range map[string][]byte{
 		"wire version 71":    []byte("GET / HTTP/1.1\r\nHost: a-scanner\r\n\r\n" + strings.Repeat("-", headerSize)),
 		"unknown type 0":     with(1, 0),
-		"unknown type 9":     with(1, 9),
+		"unknown type 99":    with(1, 99),
 		"no such flow":       with(2, 3),
 		"channel 64":         with(4, MaxChannels),
 		"key 1":              with(6, 1),

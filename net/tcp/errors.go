@@ -46,5 +46,6 @@ var (
 	errDropped   = errors.New("the other end gave it up")
 	errStill     = errors.New("nothing moves on it, while others move")
 	errReplaced  = errors.New("another took its place")
+	errForgotten = errors.New("its process knows of no such rank any more")
 	errNoStaging = errors.New("this process has no memory left to receive into")
 )

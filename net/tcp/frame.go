@@ -19,7 +19,7 @@ import (
 //	12  lane         4   \
 //	16  operation    8    } proto.Tag
 //	24  hash         8   /
-//	32  seq          8   number of the slice in its flow, or of the control message, from 0; drop: the rail
+//	32  seq          8   number of the slice in its flow, or of the control message, from 0; drop: the rail; gone: a route
 //	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released; control messages heard;
 //	                     leave: all slices of the route so far
 //	48  route        8   which rank of which communicator sends it to which; 0: a frame of the rail
@@ -40,6 +40,7 @@ const (
 	frameHeard                        // ack of control messages
 	frameDrop                         // the sender has given a rail up
 	frameLeave                        // a control message too: the rank has left its communicator
+	frameGone                         // answers what came for a route that leads to nobody; its number is seq
 )
 
 // header is a frame without its payload.
@@ -99,7 +100,7 @@ func (h *header) check() string {
 		limit = MaxSlice
 	case frameControl:
 		limit = MaxControl
-	case frameAck, frameGoodbye, frameHeard, frameDrop, frameLeave:
+	case frameAck, frameGoodbye, frameHeard, frameDrop, frameLeave, frameGone:
 	default:
 		return fmt.Sprintf("unknown type %d", h.typ)
 	}

@@ -24,15 +24,17 @@ type Link struct {
 	fresh   atomic.Pointer[peer]           // a stack of peers with something to send that are not in active yet
 	dead    atomic.Pointer[goneReason]     // set once
 	over    atomic.Bool                    // Close was called
+	asked   atomic.Bool                    // there are strays
 
 	tx     baton
 	lead   uint8   // the rail that control messages go by; guarded by tx
 	active []*peer // those with something to send; guarded by tx
 	turn   int     // the place in active of the one served next; guarded by tx
 
-	mu    sync.Mutex
-	peers map[uint64]*peer // by the route of what they send; guarded by mu
-	grave []*conn          // dead rails whose place another has taken; guarded by Net.mu
+	mu     sync.Mutex
+	peers  map[uint64]*peer // by the route of what they send; guarded by mu
+	strays []uint64         // routes that lead to nobody, to be told of; guarded by mu
+	grave  []*conn          // dead rails whose place another has taken; guarded by Net.mu
 }
 
 // NewLink makes a link. needs is called, from any thread, when something is to be sent and there is no rail; it must not block.

@@ -124,7 +124,13 @@ func newNode(me, n int) *node {
 			links[r] = net.NewLink(func() {})
 		}
 	}
-	return joined(net, links, 1, me)
+	d := joined(net, links, 1, me)
+	for _, l := range links {
+		if l != nil {
+			l.OnRail(func(int, error) { d.cuts.Add(1) })
+		}
+	}
+	return d
 }
 
 // joined is rank me of communicator id, whose ranks are reached by links.
@@ -148,7 +154,6 @@ func joined(net *Net, links []*Link, id uint64, me int) *node {
 		if l == nil {
 			continue
 		}
-		l.OnRail(func(int, error) { d.cuts.Add(1) })
 		if err := d.Join(r, l); err != nil {
 			panic(err)
 		}
