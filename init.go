@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"hccl.dev/hccl/core"
@@ -15,6 +16,8 @@ var numbers atomic.Uint64
 
 // Option is something that Init may be told besides.
 type Option func(*core.InitSpec)
+
+var counted sync.Once // the core knows whom to ask for strangers
 
 // Name is what log lines and errors call the communicator.
 func Name(name string) Option { return func(s *core.InitSpec) { s.Name = name } }
@@ -86,6 +89,7 @@ func (b *beginning) make() ([]*Comm, error) {
 		if c.n == 1 { // meets nobody
 			continue
 		}
+		counted.Do(func() { core.MakerStrangers = root.Strangers })
 		if err := root.Join((*[root.IDSize]byte)(&b.id), c.rank); err != nil {
 			return nil, failure(err)
 		}

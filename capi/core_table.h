@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HCCL_TABLE_VERSION 5u
+#define HCCL_TABLE_VERSION 6u
 
 // A stream, event or request is a number below a mark in the upper 16 bits, which no address of a program has.
 #define HCCL_HANDLE_SHIFT 48
@@ -73,6 +73,7 @@ struct hccl_services {
   void (*fd_opened)(int fd);
   void (*fd_closed)(int fd);
   const char* (*path)(void); // where the shim was loaded from
+  unsigned long long (*strangers)(void); // connections that its maker of ids has turned away
 };
 
 struct hccl_core_table {

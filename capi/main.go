@@ -46,6 +46,7 @@ func hccl_core_start() {
 	debug.SetGCPercent(gcPercent)
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
 	core.OwnThreads, core.FindGPUs = true, gpus.Find
+	core.MakerStrangers = func() uint64 { return uint64(C.hccl_core_strangers()) }
 	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
 	openPoller()

@@ -10,6 +10,7 @@ void hccl_core_ready(struct ncclComm* comm, int rank, int nranks, void* hot) { s
 void hccl_core_fd_opened(int fd) { services->fd_opened(fd); }
 void hccl_core_fd_closed(int fd) { services->fd_closed(fd); }
 const char* hccl_core_path(void) { return services->path(); }
+unsigned long long hccl_core_strangers(void) { return services->strangers(); }
 void hccl_core_call(void* fn, void* arg) {
   void (*f)(void*);
   *(void**)&f = fn;

@@ -29,6 +29,7 @@ func (c *Comm) introduce(how string) {
 	for _, text := range c.paths() {
 		c.log.Info(log.Init, "communicator %s: rank %d uses %s", c.label(), c.rank, text)
 	}
+	tellStrangers()
 }
 
 // takeLeave says that the communicator ends, and what it still held.
@@ -39,6 +40,7 @@ func (c *Comm) takeLeave() {
 	if c.net != nil && log.On(log.LevelInfo, log.Net) {
 		c.tellRails()
 	}
+	tellStrangers()
 }
 
 // holds says what memory the communicator has.

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "error.h"
 #include "handle.h"
+#include "meet.h"
 #include <sched.h>
 
 static void error(struct ncclComm* comm, const char* text, int later) {
@@ -26,4 +27,5 @@ const struct hccl_services hccl_services = {
   .fd_opened = hccl_fd_opened,
   .fd_closed = hccl_fd_closed,
   .path = hccl_path,
+  .strangers = hccl_meet_strangers,
 };

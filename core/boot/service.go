@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,6 +138,15 @@ func (s *Service) owns(k Key) bool { return [8]byte(k[:8]) == s.tag }
 
 // Strangers counts the connections that were closed because they proved nothing in time.
 func (s *Service) Strangers() uint64 { return s.strangers.Load() }
+
+// Strangers are those of this process's Service, and where it listens; there may be none yet.
+func Strangers() (n uint64, port string) {
+	s := current()
+	if s == nil {
+		return 0, "nowhere yet"
+	}
+	return s.Strangers(), "port " + strconv.Itoa(int(s.addrs[0].Port()))
+}
 
 // --- The loop ---
 

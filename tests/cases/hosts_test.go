@@ -141,7 +141,11 @@ func TestStrangers(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			calm := slowest(t, run(t, p.env, binary, "rounds"))
 			s := knock(t)
-			disturbed := slowest(t, run(t, p.env, binary, "rounds"))
+			said := run(t, append([]string{"NCCL_DEBUG=INFO"}, p.env...), binary, "rounds")
+			disturbed := slowest(t, said)
+			if !strings.Contains(said, "connections that proved nothing were turned away") {
+				t.Error("the log does not count the strangers")
+			}
 			knocks := s.stop()
 			t.Logf("slowest round %.3f s, with %d strangers %.3f s", calm, knocks, disturbed)
 			if knocks == 0 {

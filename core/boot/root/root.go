@@ -59,6 +59,9 @@ func Join(id *[IDSize]byte, rank int) error {
 	return failure(C.hccl_meet_join((*C.uchar)(&id[0]), C.int(rank), &text[0], textSize), &text)
 }
 
+// Strangers counts the connections to the maker of ids that could not prove a secret in time.
+func Strangers() uint64 { return uint64(C.hccl_meet_strangers()) }
+
 func failure(res C.int, text *[textSize]C.char) error {
 	if res == 0 {
 		return nil
