@@ -79,16 +79,14 @@ func (c *Comm) meet(s *InitSpec) error {
 	inbox.Awaits(c.n)
 	defer inbox.Awaits(0)
 	log.InfoOnce(log.Net, "interfaces", "%s", svc.Choice())
+	told := openTable(c.secret)
+	defer closeTable(c.secret)
 	blobs, err := boot.Meet(ids, c.rank, c.n, mine.Append(nil), c.limit(deadline))
 	if err != nil {
 		return err
 	}
-	c.peers = make([]wire.Peer, c.n)
-	for r, b := range blobs {
-		if err := c.peers[r].Decode(b); err != nil {
-			return failf(RemoteError, "rank %d and rank %d do not understand each other: %w; load the same library on all ranks (%s here)",
-				r, c.rank, err, Library)
-		}
+	if c.peers, err = told.take(c.rank, blobs); err != nil {
+		return err
 	}
 	c.agreed = agree(c.rank, c.peers)
 	c.phases.end("agreement")
