@@ -238,3 +238,29 @@ func TestSpareNumbers(t *testing.T) {
 		t.Errorf("idle rails are stuck since %v", stuck)
 	}
 }
+
+// How much a socket may hold is bounded where rails share the load, and there alone.
+func TestLoneRailsHoldAsMuchAsTheyLike(t *testing.T) {
+	nodes := railed(t, 2, 1, loopback)
+	c := nodes[0].links[1].rails[0].Load()
+	water := func() int {
+		t.Helper()
+		n, err := unix.GetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	sends := func() {
+		c.measure(&unix.TCPInfo{Busy_time: c.pulse.busy + 1_000_000, Bytes_acked: c.pulse.acked + 100<<20})
+	}
+	before := water()
+	if sends(); water() != before {
+		t.Errorf("a lone rail is bounded to %d bytes, as it came %d", water(), before)
+	}
+	lay(t, nodes, 0, 1, 1, loopback)
+	sends()
+	if n := water(); n < lowWater || n > highWater {
+		t.Errorf("one rail of two is bounded to %d bytes", n)
+	}
+}

@@ -145,6 +145,9 @@ func (c *conn) measure(info *unix.TCPInfo) {
 	q.busy = info.Busy_time
 	rate := float64(info.Bytes_acked-q.acked) / busy.Seconds()
 	c.rate.Store(uint64(rate))
+	if live := c.link.live(); live&(live-1) == 0 {
+		return // a lone rail may hold as much as the kernel likes
+	}
 	water := max(lowWater, min(int(rate*waterTime.Seconds()), highWater))
 	if water > q.water*5/4 || water < q.water*3/4 {
 		q.water = water
