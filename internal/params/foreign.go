@@ -15,8 +15,10 @@ type group struct {
 // groups has every other name that NCCL 2.32.3 knows: those of the user guide's page on environment variables, and those that stand
 // in the library itself (its binary of 2.32.3, its public sources of 2.30.7). Whoever makes one act moves it to table.go.
 var groups = []group{
-	{Later, "of more than one socket between two ranks, which there is not yet", `
-		NSOCKS_PERTHREAD SOCKET_INLINE SOCKET_MIN_TASKSIZE SOCKET_NTHREADS SOCKET_POLL_TIMEOUT_MSEC`},
+	{Later, "of several sockets by one interface: there is one so far, for each interface and pair of ranks", `
+		NSOCKS_PERTHREAD SOCKET_NTHREADS`},
+	{Inert, "of NCCL's threads that wait at sockets: here the thread that waits for the result reads and writes them", `
+		SOCKET_INLINE SOCKET_MIN_TASKSIZE SOCKET_POLL_TIMEOUT_MSEC`},
 	{Inert, "ranks try to connect until HCCL_INIT_TIMEOUT, and a secret of the communicator tells strangers apart", `
 		CONNECT_ROUND_MAX_PEERS OOB_NET_ENABLE OOB_NET_IFNAME REPORT_CONNECT_PROGRESS RUNTIME_CONNECT SOCKET_MAGIC
 		SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC UID_STAGGER_RATE UID_STAGGER_THRESHOLD`},
