@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/cost/store"
 	"hccl.dev/hccl/graph/detect"
+	"hccl.dev/hccl/graph/fabric"
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/log"
@@ -125,6 +127,7 @@ func (c *Comm) describeTopology(p *wire.Peer) {
 	v := c.settings
 	p.Host, _ = os.Hostname()
 	p.Rings = ringsAsked(v.GraphFile)
+	p.Switch, p.Pod = plugged(v.FabricFile, p.Host)
 	if v.TopoScope != "none" {
 		d := hostDescription(v.TopoFile)
 		p.Described, p.Size = d.sum, uint32(len(d.packed))
@@ -138,6 +141,23 @@ func (c *Comm) describeTopology(p *wire.Peer) {
 		p.Rates = rates(where, p)
 	}
 	p.Fits()
+}
+
+// plugged is the network switch that this host hangs on, and its group; what is wrong with the file is told once.
+func plugged(file, host string) (name string, group int32) {
+	if file == "" {
+		return "", -1
+	}
+	text, err := readRegular(file)
+	at := fabric.Place{Group: -1}
+	if err == nil {
+		at, err = fabric.PlaceOf(text, host)
+	}
+	if err != nil {
+		log.WarnOnce("fabric "+file, "HCCL_FABRIC_FILE %s: this host is taken as on no switch: %v", file, err)
+		return "", -1
+	}
+	return at.Switch, int32(at.Group)
 }
 
 // rates are the measures from a rank's place to the others.
@@ -192,17 +212,25 @@ func tellGraphFile(file, what string) {
 }
 
 func readGraphs(file string) ([]ncclxml.Search, *topo.Report, error) {
-	if info, err := os.Stat(file); err != nil {
-		return nil, nil, reasonOf(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, nil, errors.New("it is no regular file")
-	}
-	f, err := os.Open(file)
+	text, err := readRegular(file)
 	if err != nil {
-		return nil, nil, reasonOf(err)
+		return nil, nil, err
 	}
-	defer func() { _ = f.Close() }()
-	return ncclxml.ReadSearches(f, nil)
+	return ncclxml.ReadSearches(bytes.NewReader(text), nil)
+}
+
+// readRegular reads a file that a person has named. A pipe or device could be without end.
+func readRegular(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err != nil {
+		return nil, reasonOf(err)
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, reasonOf(err)
+	}
+	return text, nil
 }
 
 // reasonOf is an error without the file's name, which is said already.

@@ -197,3 +197,44 @@ func TestHostsThatDiffer(t *testing.T) {
 		t.Errorf("%q is not said in\n%s", want, said())
 	}
 }
+
+// HCCL_FABRIC_FILE tells on which switch a host hangs, and rings pass hosts of one switch together; a file that does not know it is told.
+func TestFabricFile(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "fabric.json")
+	text := fmt.Sprintf(`{"hosts": [%q], "switches": [{"name": "leaf7", "group": 2}], "links": [{"a": %[1]q, "b": "leaf7", "gbps": 25}]}`,
+		host)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	describe := func() *wire.Peer {
+		p := &wire.Peer{}
+		(&Comm{settings: params.Load()}).describeTopology(p)
+		return p
+	}
+	testkit.Setenv(t, "HCCL_FABRIC_FILE", file)
+	mine := describe()
+	if mine.Switch != "leaf7" || mine.Pod != 2 {
+		t.Errorf("this host hangs on %q in pod %d", mine.Switch, mine.Pod)
+	}
+	peers := []wire.Peer{*mine, {Switch: "leaf8", Pod: 2}, *mine}
+	for r := range peers {
+		peers[r].BootID = fmt.Sprint(r)
+	}
+	var a agreement
+	if err := a.use(a.arrange(peers).Near()); err != nil || !slices.Equal(a.found.Orders[0], []int{0, 2, 1}) ||
+		!strings.Contains(a.around(), "hosts by their network switches") {
+		t.Errorf("%v, %s", err, a.around())
+	}
+	said := logged(t, "WARN")
+	for name, says := range map[string]string{file + "x": "no such file", filepath.Dir(file): "no regular file"} {
+		testkit.Setenv(t, "HCCL_FABRIC_FILE", name)
+		if p := describe(); p.Switch != "" || strings.Count(said(), name+": this host is taken as on no switch: ") != 1 ||
+			!strings.Contains(said(), says) {
+			t.Errorf("%s: on %q, said %s", name, p.Switch, said())
+		}
+	}
+}

@@ -40,6 +40,7 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_GRAPH_DUMP_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"NCCL_GRAPH_DUMP_FILE_RANK", HCCL_PARAM_INT, "0", 0, 0, 2147483647, NULL},
   {"HCCL_TOPO_SCOPE", HCCL_PARAM_TEXT, "all", 0, 0, 0, "all|local|none"},
+  {"HCCL_FABRIC_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"HCCL_COST_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"NCCL_IGNORE_CPU_AFFINITY", HCCL_PARAM_BOOL, "0", 0, 0, 1, NULL},
   {"NCCL_PROXY_CPUSET", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
@@ -354,5 +355,5 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_WIN_ENABLE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_WIN_STRIDE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
 };
-enum { HCCL_PARAMS = 338 };
+enum { HCCL_PARAMS = 339 };
 #endif

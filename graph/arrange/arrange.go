@@ -20,6 +20,7 @@
 package arrange
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,8 @@ import (
 // Rank is what is known of a rank.
 type Rank struct {
 	graph.Place
+	Switch string // of the network above its host, "": not known
+	Group  int    // of that switch: its pod
 	Device int    // number of the GPU that it says is its own; on a machine of several it may be wrong, see bind
 	Rates  []Rate // what was measured from its place to others on its host
 	Rings  []Ring // that a file on its host asks for
@@ -61,7 +64,8 @@ type Result struct {
 	Faults []Fault // what was asked for and cannot be
 }
 
-// Way is by which ports a ring enters and leaves each host, by their numbers; -1 both where it stays inside, or where none is known.
+// Way is by which ports a ring enters and leaves each host, by the host's number in Place; -1 both where it stays inside, or where none
+// is known.
 type Way []struct{ In, Out int }
 
 // Fault is what is wrong with a rank's file, for people.
@@ -82,6 +86,7 @@ type Arrangement struct {
 	gpus     []*topo.GPU // by rank; nil: bound to none
 	whyNot   string      // of a host's links that are not searched, "": there is none
 	file     bool        // rings of a file decide
+	plugged  bool        // hosts stand by their switches
 	faults   []Fault
 	kinds    []kind // of the hosts, with sites; once they are needed
 	sites    []pack.Site
@@ -117,6 +122,44 @@ func (a *Arrangement) group() {
 		h := &a.hosts[len(a.hosts)-1]
 		h.ranks = append(h.ranks, r)
 	}
+	if a.scope == cost.All {
+		a.plug()
+	}
+}
+
+// plug puts hosts of one group of switches together, and within it those of one switch, so that a ring crosses the network above them once
+// for each. Groups and switches stand in the order of their first hosts; hosts that nothing is known of count as on one switch.
+func (a *Arrangement) plug() {
+	type socket struct {
+		group int
+		name  string
+	}
+	groups, switches := map[int]int{}, map[socket]int{} // the first host of each
+	at := func(h site) socket { return socket{a.ranks[h.ranks[0]].Group, a.ranks[h.ranks[0]].Switch} }
+	for k, h := range a.hosts {
+		s := at(h)
+		a.plugged = a.plugged || s.name != ""
+		if _, known := groups[s.group]; !known {
+			groups[s.group] = k
+		}
+		if _, known := switches[s]; !known {
+			switches[s] = k
+		}
+	}
+	if a.plugged {
+		slices.SortStableFunc(a.hosts, func(x, y site) int {
+			s, t := at(x), at(y)
+			return cmp.Or(cmp.Compare(groups[s.group], groups[t.group]), cmp.Compare(switches[s], switches[t]))
+		})
+	}
+}
+
+// above tells, for people, what the order of hosts goes by, where it is more than their lowest ranks.
+func (a *Arrangement) above() string {
+	if a.plugged {
+		return ", hosts by their network switches"
+	}
+	return ""
 }
 
 func (a *Arrangement) last() int {
@@ -153,7 +196,7 @@ func (a *Arrangement) Near() Result {
 		}
 		found.Orders = append(found.Orders, order)
 	}
-	found.By = strings.Join(by, ", ")
+	found.By = strings.Join(by, ", ") + a.above()
 	if a.whyNot != "" {
 		found.By += " (" + a.whyNot + ")"
 	}

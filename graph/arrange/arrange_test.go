@@ -92,3 +92,21 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Hosts of one pod stand together, and in it those of one switch, whatever their ranks; not where hosts count as equally far.
+func TestSwitches(t *testing.T) {
+	var ranks []arrange.Rank
+	for h, sw := range []string{"a", "b", "c", "a", "", "b", "c", ""} {
+		r := at(h, 0, 0)
+		if r.Switch, r.Group = sw, -1; sw == "a" || sw == "c" {
+			r.Group = 4
+		}
+		ranks = append(ranks, r)
+	}
+	if got := rings(t, ranks, []int{0, 3, 2, 6, 1, 5, 4, 7}); got.By != "their places, hosts by their network switches" {
+		t.Error(got.By)
+	}
+	if got := arrange.New(ranks, nil, cost.LocalOnly).Near(); !slices.IsSorted(got.Orders[0]) {
+		t.Errorf("%v", got.Orders)
+	}
+}

@@ -90,11 +90,11 @@ func (a *Arrangement) Take(s *Solution) (Result, error) {
 	if err := s.fits(found); err != nil {
 		return Result{}, err
 	}
-	r := Result{Width: s.Width, By: a.says(s, kinds)}
+	r := Result{Width: s.Width, By: a.says(s)}
 	for k, o := range found {
 		for c := range s.Counts[k] {
 			r.Orders = append(r.Orders, o.ranks)
-			r.Ways = append(r.Ways, o.way(c, kinds, sites, s.Packings))
+			r.Ways = append(r.Ways, a.way(o.rings[c%len(o.rings)], s.Packings))
 		}
 	}
 	return r, nil
@@ -200,31 +200,31 @@ func fingerprint(found []order) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// way is by which ports channel c of an order passes the hosts.
-func (o *order) way(c int, kinds []kind, sites []pack.Site, packings []pack.RingPacking) (w Way) {
-	at := make([]int, len(kinds)) // of each kind in packings
+// way is by which ports rings, one for each kind of host, pass the hosts.
+func (a *Arrangement) way(rings []int, packings []pack.RingPacking) Way {
+	at := make([]int, len(a.kinds)) // of each kind in packings
 	n := 0
-	for k := range kinds {
-		if at[k] = n; kinds[k].network != nil {
+	for k := range a.kinds {
+		if at[k] = n; a.kinds[k].network != nil {
 			n++
 		}
 	}
-	rings := o.rings[c%len(o.rings)]
-	for _, s := range sites {
-		hop := struct{ In, Out int }{-1, -1}
-		if k := s.Kind; kinds[k].network != nil {
-			segments := packings[at[k]].Rings[rings[k]].Segments
-			if in, out := segments[0].In, segments[len(segments)-1].Out; in >= 0 && out >= 0 {
-				hop.In, hop.Out = kinds[k].ports[in], kinds[k].ports[out]
-			}
+	w := make(Way, len(a.sites))
+	for h, s := range a.sites {
+		hop := &w[a.ranks[a.hosts[h].ranks[0]].Host]
+		if hop.In, hop.Out = -1, -1; a.kinds[s.Kind].network == nil {
+			continue
 		}
-		w = append(w, hop)
+		segments := packings[at[s.Kind]].Rings[rings[s.Kind]].Segments
+		if in, out := segments[0].In, segments[len(segments)-1].Out; in >= 0 && out >= 0 {
+			hop.In, hop.Out = a.kinds[s.Kind].ports[in], a.kinds[s.Kind].ports[out]
+		}
 	}
 	return w
 }
 
 // says tells what was found, for people.
-func (a *Arrangement) says(s *Solution, kinds []kind) string {
+func (a *Arrangement) says(s *Solution) string {
 	var bus, bound float64
 	searched := 0
 	for _, p := range s.Packings {
@@ -243,5 +243,5 @@ func (a *Arrangement) says(s *Solution, kinds []kind) string {
 	if a.whyNot != "" {
 		text += " (" + a.whyNot + ": its ranks go by their places)"
 	}
-	return text
+	return text + a.above()
 }

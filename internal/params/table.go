@@ -48,6 +48,7 @@ type Values struct {
 	GraphFile, GraphDumpFile      string        // paths, "": none
 	GraphDumpRank                 int           // who writes GraphDumpFile
 	TopoScope                     string        // all, local or none
+	FabricFile                    string        // path, "": none
 	CostFile                      string        // path of measured costs; "": in CacheFolder
 	IgnoreAffinity                bool          // threads may leave the processors that a launcher chose
 	ProxyCPUs                     cpuset.Set    // of the library's own threads; empty: choose
@@ -129,6 +130,8 @@ var table = []Knob{
 		count(0, math.MaxInt32, func(v *Values) *int { return &v.GraphDumpRank })},
 	{"HCCL_TOPO_SCOPE", "all", "How much of the topology counts: all; local: within hosts; none: ranks are equally far from each other.",
 		oneOf(func(v *Values) *string { return &v.TopoScope }, "all", "local", "none")},
+	{"HCCL_FABRIC_FILE", "", "The network above the hosts, or what lldpd says on this one: rings pass hosts of one switch together.",
+		text(func(v *Values) *string { return &v.FabricFile })},
 	{"HCCL_COST_FILE", "", "File of the costs that hccl topo probe measures; without it, one for each topology in the user's cache.",
 		text(func(v *Values) *string { return &v.CostFile })},
 	{"NCCL_IGNORE_CPU_AFFINITY", "0", "1: NCCL_PROXY_CPUSET, and near a GPU, count also where a launcher keeps the process elsewhere.",

@@ -58,6 +58,8 @@ type Peer struct {
 	Device     int32    // number of the GPU that the program names
 	Described  [32]byte // SHA-256 of the Description that the rank can give of its host; zeros: none
 	Size       uint32   // of that, in bytes
+	Switch     string   // of the network, that its host hangs on; "": not known
+	Pod        int32    // group of switches that that is of, -1: none
 }
 
 const (
@@ -114,7 +116,8 @@ func (p *Peer) appendTopology(b []byte) []byte {
 		}
 	}
 	b = append(binary.LittleEndian.AppendUint32(b, uint32(p.Device)), p.Described[:]...)
-	return binary.LittleEndian.AppendUint32(b, p.Size)
+	b = appendText(binary.LittleEndian.AppendUint32(b, p.Size), p.Switch)
+	return binary.LittleEndian.AppendUint32(b, uint32(p.Pod))
 }
 
 func (p *Peer) decodeTopology(r *reader) {
@@ -135,7 +138,7 @@ func (p *Peer) decodeTopology(r *reader) {
 	}
 	p.Device = int32(r.u32())
 	copy(p.Described[:], r.take(32))
-	p.Size = r.u32()
+	p.Size, p.Switch, p.Pod = r.u32(), r.text(), int32(r.u32())
 }
 
 // Fits leaves out what is too much to be told.
