@@ -87,7 +87,7 @@ func (g *gathering) learn() error {
 	}
 	g.agreed.hosts = map[[32]byte]*topo.Machine{}
 	for sum, r := range senders {
-		if g.agreed.hosts[sum], err = unpack(blobs[r], sum); err != nil {
+		if g.agreed.hosts[sum], err = heard(blobs[r], sum); err != nil {
 			return failf(RemoteError, "rank %d cannot read what rank %d tells of its host: %w; load the same library on all ranks (%s here)",
 				g.rank, r, err, Library).of(r)
 		}
@@ -106,6 +106,32 @@ func described(peers []wire.Peer) (senders map[[32]byte]int, total int) {
 		}
 	}
 	return senders, total
+}
+
+// mostHeard is how many machines are kept: a few kinds of hosts are usual.
+const mostHeard = 64
+
+// heard is the machine of a description. Communicators of a process have the same hosts again and again.
+func heard(b []byte, sum [32]byte) (*topo.Machine, error) {
+	machines.mu.Lock()
+	m := machines.heard[sum]
+	machines.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	m, err := unpack(b, sum)
+	if err != nil {
+		return nil, err
+	}
+	machines.mu.Lock()
+	defer machines.mu.Unlock()
+	if machines.heard == nil {
+		machines.heard = map[[32]byte]*topo.Machine{}
+	}
+	if len(machines.heard) < mostHeard {
+		machines.heard[sum] = m
+	}
+	return m, nil
 }
 
 func unpack(b []byte, sum [32]byte) (*topo.Machine, error) {

@@ -30,9 +30,10 @@ import (
 // machines are those that were found. A machine does not change, and a driver may take a second to start.
 var machines struct {
 	mu    sync.Mutex
-	found map[sight]*detect.Found // guarded by mu
-	hash  map[string]string       // guarded by mu; of those without GPUs, by file
-	tells map[string]description  // guarded by mu; likewise
+	found map[sight]*detect.Found             // guarded by mu
+	hash  map[string]string                   // guarded by mu; of those without GPUs, by file
+	tells map[string]description              // guarded by mu; likewise
+	heard map[[sha256.Size]byte]*topo.Machine // guarded by mu; of other hosts, by their descriptions: for later communicators
 }
 
 // sight is what a machine was made of: the file to go by, "" for none, and whether a driver was asked for GPUs.
