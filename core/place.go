@@ -68,9 +68,7 @@ func (a *agreement) arrange(peers []wire.Peer) *arrange.Arrangement {
 	}
 	all := arrange.New(ranks, machines, a.scope)
 	for r := range peers {
-		if a.devices[r] = all.Device(r); a.devices[r] >= 0 {
-			peers[r].Device = int32(a.devices[r]) // which it keeps in parts of the communicator
-		}
+		a.devices[r] = all.Device(r)
 	}
 	return all
 }

@@ -164,6 +164,9 @@ func (s *SplitSpec) connect(parent *Comm) error {
 		p := wire.Peer{}
 		if parent.n > 1 {
 			p = parent.peers[m.rank]
+			if d := parent.agreed.devices[m.rank]; d >= 0 {
+				p.Device = int32(d) // which it keeps
+			}
 		}
 		p.SegmentKey, p.Door = m.segment, m.door
 		c.peers = append(c.peers, p)
