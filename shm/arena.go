@@ -130,11 +130,11 @@ func (a *arena) release(r region) {
 func (a *arena) take(n uint64) (region, error) {
 	order := orderOf(n, unitSize)
 	if order > a.blocks.top {
-		return region{}, fmt.Errorf("%d KiB of staging: more than the arena of %d MiB", n>>10, a.size>>20)
+		return region{}, fmt.Errorf("%d KiB of staging: more than the arena of %d MiB (HCCL_SHM_ARENA)", n>>10, a.size>>20)
 	}
 	unit := a.blocks.alloc(order)
 	if unit < 0 {
-		return region{}, fmt.Errorf("%d KiB of staging: the arena of %d MiB is in use", n>>10, a.size>>20)
+		return region{}, fmt.Errorf("%d KiB of staging: the arena of %d MiB is in use (HCCL_SHM_ARENA is its size)", n>>10, a.size>>20)
 	}
 	r := region{off: uint64(unit) * unitSize, len: unitSize << order, order: order}
 	if err := a.page(r); err != nil {

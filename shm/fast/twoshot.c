@@ -16,7 +16,7 @@ enum { AHEAD = 2, SENT = 0, MADE = 1 }; // halves of a room, and places in phase
 static const uint8_t sizes[HCCL_TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
 
 int hccl_two_fits(const struct hot* h, uint32_t func, uint32_t type, uint32_t red, uint64_t count) {
-  return func == FUNC_ALL_REDUCE && type < HCCL_TYPES && red < HCCL_REDS && count <= h->two.most / sizes[type];
+  return func == FUNC_ALL_REDUCE && type < HCCL_TYPES && red < HCCL_REDS && count && count <= h->two.most / sizes[type];
 }
 
 static struct shots* shots_of(const struct hot* h, uint32_t rank) { return (struct shots*)h->two.shots + rank; }

@@ -12,10 +12,18 @@ import (
 	"hccl.dev/hccl/shm"
 )
 
+// arenaLeast is the arena from which on there is a two-shot path: one with few rooms serves more communicators at a time by the staging
+// of plans, which is small where messages are, and a rank that finds no room has no other way. Both ranks know the size of both arenas.
+const arenaLeast = 32 * shm.RoomSize
+
 // attachTwo opens the two-shot path of two ranks.
 func (h *Hot) attachTwo(s *shm.Segment, streamFrom uint64) {
-	t := &h.c.two
+	_, own := s.View(s.Self())
 	view, size := s.View(1 - s.Self())
+	if min(own, size) < arenaLeast {
+		return
+	}
+	t := &h.c.two
 	t.most = C.TWO_MOST
 	t.their_view, t.their_size = (*C.char)(pointer(uintptr(view))), C.uint64_t(size)
 	t.shots = (*C.char)(pointer(uintptr(s.Area(shm.Shots))))

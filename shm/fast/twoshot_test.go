@@ -82,6 +82,15 @@ func TestTwoShot(t *testing.T) {
 	}
 }
 
+// An all-reduce of nothing waits for nobody, and so goes neither by mail nor in two shots, whether or not there are such.
+func TestNothingIsNoTwoShot(t *testing.T) {
+	for _, hots := range [][]*Hot{pair(t), ranks(t, 3)} {
+		if hots[0].Fits(coll.AllReduce, coll.Float32, coll.Sum, 0, 0) {
+			t.Errorf("an all-reduce of no elements, %d ranks, fits", len(hots))
+		}
+	}
+}
+
 // A rank whose vector is longer is told apart at the first slice, and before a result is written.
 func TestTwoShotMismatch(t *testing.T) {
 	hots := pair(t)

@@ -18,3 +18,9 @@ func TestBoundsOfStaging(t *testing.T) {
 	each(t, said, "the kernel copies them all the same", 0)
 	each(t, said, "KiB of at most 512 MiB", 2) // made, and takes leave
 }
+
+// An arena of shared memory that has no room for the staging of two shots serves two ranks by the staging of plans.
+func TestSmallestArena(t *testing.T) {
+	said := sweep(t, []string{"HCCL_SHM_ARENA=1048576"}, 2)
+	warned(t, said, 0)
+}
