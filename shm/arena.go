@@ -99,7 +99,7 @@ func (a *arena) probe() error {
 	return nil
 }
 
-// alloc returns a region of at least n bytes with pages. Ports at rest, those of by excepted, give up theirs first.
+// alloc returns a region of at least n bytes with pages. Ports at rest give up theirs first, then those of by, whose thread calls.
 func (a *arena) alloc(n uint64, by *Ports) (region, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,7 +112,10 @@ func (a *arena) alloc(n uint64, by *Ports) (region, error) {
 	r, err := a.take(n)
 	if err != nil {
 		a.reclaim(a.size, by)
-		r, err = a.take(n)
+		if r, err = a.take(n); err != nil && by != nil {
+			a.stripDrained(by)
+			r, err = a.take(n)
+		}
 	}
 	if err == nil {
 		a.count(by)

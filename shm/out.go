@@ -26,8 +26,10 @@ type out struct {
 	tag     proto.Tag
 	region  region
 	readers []reader
-	blocker int  // index into readers of the slowest, -1: all have read all
-	waits   bool // the last attach had to wait for readers
+
+	reserved bool // a slice is being written
+	blocker  int  // index into readers of the slowest, -1: all have read all
+	waits    bool // the last attach had to wait for readers
 }
 
 type reader struct {
@@ -62,8 +64,9 @@ func (o *out) Reserve(n uint64, like device.Ptr) (device.Ptr, error) {
 	return o.room(), nil
 }
 
-// room is where the next slice lies.
+// room is where the next slice lies, which is written from now on.
 func (o *out) room() device.Ptr {
+	o.reserved = true
 	return device.Ptr(o.staging + uintptr(o.head&(o.slots-1)*o.size+o.phase))
 }
 
@@ -91,6 +94,7 @@ func (o *out) Commit(n uint64) {
 	d.seq, d.hash, d.lane = o.tag.Seq, o.tag.Hash, o.tag.Lane
 	d.off, d.len = o.region.off+o.head&(o.slots-1)*o.size+o.phase, n
 	o.head++
+	o.reserved = false
 	d.stamp.Store(o.head)
 	for k := range o.readers {
 		i := o.readers[k].index

@@ -73,12 +73,17 @@ func (a *arena) takeFrom(p *Ports) {
 	if !p.state.CompareAndSwap(resting, reclaimed) {
 		return
 	}
+	a.stripDrained(p)
+	p.state.Store(resting)
+}
+
+// stripDrained takes staging back from the ports of p in which nothing lies or is being written. Nobody else uses p meanwhile.
+func (a *arena) stripDrained(p *Ports) {
 	for _, o := range p.outs {
-		if o.staging != 0 && o.drained() {
+		if o.staging != 0 && !o.reserved && o.drained() {
 			a.strip(o)
 		}
 	}
-	p.state.Store(resting)
 }
 
 // retire is a segment's end as far as its user goes. False: others have yet to read of it, bury will unmap it.

@@ -19,8 +19,8 @@ func TestBoundsOfStaging(t *testing.T) {
 	each(t, said, "KiB of at most 512 MiB", 2) // made, and takes leave
 }
 
-// An arena of shared memory that has no room for the staging of two shots serves two ranks by the staging of plans.
+// The smallest arena serves small jobs: two ranks go without the staging of two shots, for which it has no room, and an operation takes
+// what those before it have left lying with ports of the same communicator.
 func TestSmallestArena(t *testing.T) {
-	said := sweep(t, []string{"HCCL_SHM_ARENA=1048576"}, 2)
-	warned(t, said, 0)
+	warned(t, sweep(t, []string{"HCCL_SHM_ARENA=1048576"}, 2), 0)
 }
