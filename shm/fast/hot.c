@@ -17,7 +17,7 @@
 
 enum { FUTEX_WAKE_SHARED = 1, TYPES = HCCL_TYPES, REDS = HCCL_REDS };
 
-static const uint8_t sizes[TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
+const uint8_t hccl_hot_sizes[TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
 
 struct hot* hccl_hot_new(uint32_t n) {
   size_t bytes = sizeof(struct hot) + n * sizeof(char*);
@@ -38,7 +38,7 @@ static int divided(uint32_t func) { return func == FUNC_REDUCE_SCATTER || func =
 int hccl_hot_fits(uint32_t func, uint32_t type, uint32_t red, uint64_t count, uint32_t n) {
   if (func != FUNC_ALL_REDUCE && func != FUNC_BARRIER && (func < FUNC_ALL_GATHER || func > FUNC_ALL_TO_ALL)) return 0;
   if (type >= TYPES || (reduces(func) && red >= REDS) || n > HCCL_MAX_SRC) return 0;
-  uint64_t most = MAIL_BYTES / sizes[type];
+  uint64_t most = MAIL_BYTES / hccl_hot_sizes[type];
   if (divided(func)) most /= n;
   return count != 0 && count <= most;
 }
@@ -96,7 +96,7 @@ static char* data_of(const struct hot* h, uint32_t rank) {
 
 static int copy_scaled(struct hot* h, const struct op* op, char* to, uint64_t bytes) {
   struct hccl_cmd c = {.op = HCCL_COPY, .red = op->red, .src_type = op->type, .acc = op->type, .dst_type = op->type, .nsrc = 1,
-                       .ndst = 1, .scaled = 0, .n = bytes / sizes[op->type], .scale = op->scale};
+                       .ndst = 1, .scaled = 0, .n = bytes / hccl_hot_sizes[op->type], .scale = op->scale};
   c.dst[0] = (uintptr_t)to;
   c.src[0] = (uintptr_t)op->send;
   return h->kernel(&c, 1);
@@ -110,7 +110,7 @@ static int post(struct hot* h, const struct op* op) {
   p->op = *op;
   p->seq = h->seq;
   p->print = h->chain;
-  p->bytes = op->count * sizes[op->type] * (divided(op->func) ? h->n : 1);
+  p->bytes = op->count * hccl_hot_sizes[op->type] * (divided(op->func) ? h->n : 1);
   p->next = 0;
   p->active = 1;
   p->failed = 0;
@@ -155,7 +155,7 @@ void hccl_hot_ring(struct hot* h) {
 
 static int reduce(struct hot* h, const struct op* op) {
   const struct pending* p = &h->pending;
-  uint64_t skip = op->func == FUNC_REDUCE_SCATTER ? h->rank * op->count * sizes[op->type] : 0;
+  uint64_t skip = op->func == FUNC_REDUCE_SCATTER ? h->rank * op->count * hccl_hot_sizes[op->type] : 0;
   if (p->bytes <= MAIL_INLINE && op->func == FUNC_ALL_REDUCE &&
       sum_small(op->recv, data_of(h, 0), MAIL_GENS * LINE, h->n, op->type, op->red, op->count))
     return 0;
@@ -185,7 +185,7 @@ static int finish(struct hot* h) {
   if (reduces(op->func)) {
     bad = reduce(h, op);
   } else {
-    uint64_t part = op->count * sizes[op->type], skip = op->func == FUNC_ALL_TO_ALL ? h->rank * part : 0;
+    uint64_t part = op->count * hccl_hot_sizes[op->type], skip = op->func == FUNC_ALL_TO_ALL ? h->rank * part : 0;
     for (uint32_t r = 0; r < h->n; r++) copy_small((char*)op->recv + r * part, data_of(h, r) + skip, part);
   }
   hccl_hot_ring(h);

@@ -102,6 +102,8 @@ struct hot {
 // MOVED: it is not done, but further than it was.
 enum { POLL_NOT_YET, POLL_DONE, POLL_MISMATCH, POLL_FAILED, POLL_MOVED };
 
+extern const uint8_t hccl_hot_sizes[HCCL_TYPES]; // bytes of an element
+
 struct hot* hccl_hot_new(uint32_t n);
 void hccl_hot_free(struct hot* h);
 int hccl_hot_fits(uint32_t func, uint32_t type, uint32_t red, uint64_t count, uint32_t n);

@@ -13,10 +13,8 @@
 enum { BURST = 24 }; // stages in one poll, so that the caller looks at its own affairs in between
 enum { AHEAD = 2, SENT = 0, MADE = 1 }; // halves of a room, and places in phase
 
-static const uint8_t sizes[HCCL_TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 2, 2, 1};
-
 int hccl_two_fits(const struct hot* h, uint32_t func, uint32_t type, uint32_t red, uint64_t count) {
-  return func == FUNC_ALL_REDUCE && type < HCCL_TYPES && red < HCCL_REDS && count && count <= h->two.most / sizes[type];
+  return func == FUNC_ALL_REDUCE && type < HCCL_TYPES && red < HCCL_REDS && count && count <= h->two.most / hccl_hot_sizes[type];
 }
 
 static struct shots* shots_of(const struct hot* h, uint32_t rank) { return (struct shots*)h->two.shots + rank; }
@@ -36,7 +34,7 @@ static void cut(struct two* t, uint64_t count, uint64_t size) {
 void hccl_two_begin(struct hot* h) {
   struct two* t = &h->two;
   const struct op* op = &h->pending.op;
-  uint64_t size = sizes[op->type];
+  uint64_t size = hccl_hot_sizes[op->type];
   cut(t, op->count, size);
   t->round = t->at = 0;
   t->theirs = NULL;
@@ -78,7 +76,7 @@ static int send(struct hot* h, uint64_t i) {
   struct hccl_cmd c = command(h, HCCL_COPY, n);
   c.scaled = h->pending.op.red == HCCL_PREMULSUM ? 0 : -1;
   c.shared = 1;
-  c.src[0] = (uintptr_t)h->pending.op.send + from * sizes[h->pending.op.type];
+  c.src[0] = (uintptr_t)h->pending.op.send + from * hccl_hot_sizes[h->pending.op.type];
   c.dst[0] = (uintptr_t)t->room + slot(t, SENT, i, own->phase[SENT]);
   int bad = run(h, &c);
   __atomic_store_n(&own->sent, t->done + i + 1, __ATOMIC_RELEASE);
@@ -101,7 +99,7 @@ static int make(struct hot* h, uint64_t i) {
   struct two* t = &h->two;
   const struct op* op = &h->pending.op;
   struct shots* own = shots_of(h, h->rank);
-  uint64_t size = sizes[op->type], n, from = range(h, h->rank, i, &n);
+  uint64_t size = hccl_hot_sizes[op->type], n, from = range(h, h->rank, i, &n);
   struct hccl_cmd c = command(h, HCCL_REDUCE, n);
   c.acc = accumulator(op->type, op->red);
   c.nsrc = c.ndst = 2;
@@ -121,7 +119,7 @@ static int make(struct hot* h, uint64_t i) {
 static int keep(struct hot* h, uint64_t i) {
   struct two* t = &h->two;
   const struct op* op = &h->pending.op;
-  uint64_t size = sizes[op->type], n, from = range(h, 1 - h->rank, i, &n);
+  uint64_t size = hccl_hot_sizes[op->type], n, from = range(h, 1 - h->rank, i, &n);
   struct hccl_cmd c = command(h, HCCL_COPY, n);
   c.stream = op->count * size >= t->stream_from;
   c.src[0] = (uintptr_t)t->theirs + slot(t, MADE, i, t->phase[MADE]);
