@@ -60,6 +60,10 @@ func TestSlicesOfEverySizeArriveInOrder(t *testing.T) {
 				for sent < 3*len(sizes) && put(t, out, content(0, sent, sizes[sent%len(sizes)])) {
 					sent++
 				}
+				if sent == got { // the slots are free, and the other end does not know it yet
+					nodes[0].until(t, "room", func() bool { return put(t, out, content(0, sent, sizes[sent%len(sizes)])) })
+					sent++
+				}
 				nodes[0].Poll()
 				nodes[1].until(t, "slice", func() bool {
 					nodes[0].Poll()
