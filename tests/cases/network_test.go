@@ -55,6 +55,10 @@ var networks = []network{
 	{name: "C13 interfaces in another order there", rails: 2, ranks: 4, use: []string{"e0", "e1"}, setup: func(l *netns.Lab) {
 		l.IP(1, "link del e0") // it comes last there then
 		l.Cable(1, 0)
+		for rail := range 2 { // a wire that is faster than the processors could do with one
+			l.Shape(0, rail, 400)
+			l.Shape(1, rail, 400)
+		}
 	}},
 	{name: "C14 an interface fewer there", rails: 2, use: []string{"e0"}, idle: []string{"e1"},
 		setup: func(l *netns.Lab) { l.Link(1, 1, false) }},
