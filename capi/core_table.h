@@ -74,6 +74,8 @@ struct hccl_services {
   void (*fd_closed)(int fd);
   const char* (*path)(void); // where the shim was loaded from
   unsigned long long (*strangers)(void); // connections that its maker of ids has turned away
+  // The key that the program gave for encryption: its bytes to out, and how many, 0: none. It can give no other from then on.
+  size_t (*take_key)(unsigned char* out, size_t room);
 };
 
 struct hccl_core_table {

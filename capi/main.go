@@ -26,6 +26,7 @@ import (
 	"hccl.dev/hccl/device/host"
 	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/secure"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/shm"
 	"hccl.dev/hccl/shm/fast"
@@ -45,11 +46,21 @@ func hccl_core_start() {
 	makeRoom(1)
 	debug.SetGCPercent(gcPercent)
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
-	core.OwnThreads, core.FindGPUs = true, gpus.Find
+	core.OwnThreads, core.FindGPUs, core.GivenKey = true, gpus.Find, givenKey
 	core.MakerStrangers = func() uint64 { return uint64(C.hccl_core_strangers()) }
 	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
 	openPoller()
+}
+
+// givenKey is what ncclSetEncryption was given, nil: nothing.
+func givenKey() []byte {
+	b := make([]byte, secure.MaxKey)
+	n := C.hccl_core_take_key((*C.uchar)(&b[0]), C.size_t(len(b)))
+	if n == 0 {
+		return nil
+	}
+	return b[:n]
 }
 
 // openPoller has Go open the descriptors of its poller, as the first timer does. Where it cannot it ends the process; now the shim

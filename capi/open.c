@@ -11,6 +11,7 @@ void hccl_core_fd_opened(int fd) { services->fd_opened(fd); }
 void hccl_core_fd_closed(int fd) { services->fd_closed(fd); }
 const char* hccl_core_path(void) { return services->path(); }
 unsigned long long hccl_core_strangers(void) { return services->strangers(); }
+size_t hccl_core_take_key(unsigned char* out, size_t room) { return services->take_key(out, room); }
 void hccl_core_call(void* fn, void* arg) {
   void (*f)(void*);
   *(void**)&f = fn;

@@ -10,6 +10,7 @@ void hccl_core_fd_opened(int fd);
 void hccl_core_fd_closed(int fd);
 const char* hccl_core_path(void);
 unsigned long long hccl_core_strangers(void);
+size_t hccl_core_take_key(unsigned char* out, size_t room);
 void hccl_core_call(void* fn, void* arg); // fn(arg): Go cannot call a C function by its address
 void hccl_core_tell(void* fn, void* request, int result, void* arg);
 #endif

@@ -32,7 +32,9 @@ func newComm(s *InitSpec) (*Comm, error) {
 	v := params.Load()
 	log.InfoOnce(log.Init, "library", "this is %s", Library)
 	_ = algos(v) // reports a list that cannot be read, also where there is nobody to agree with
-	boot.Configure(boot.Settings{Interfaces: v.SocketIfname, Family: v.SocketFamily, Ports: v.PortRange.String(), Library: Library})
+	if err := configureBoot(v, s.N > 1); err != nil {
+		return nil, err
+	}
 	c := &Comm{id: s.ID, handle: s.Handle, n: s.N, rank: s.Rank, device: s.Device, blocking: s.Blocking, awaited: s.Blocking,
 		name: s.Name, log: log.Rank(s.Rank), settings: v, queue: hostQueue, shut: make(chan struct{})}
 	c.prepare()

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"hccl.dev/hccl/core/boot"
 )
 
@@ -16,16 +14,17 @@ import (
 //	rank r to rank 0:  no | yes, once a round; an end of file before the last answer means that r has given up
 //	rank 0 to rank r:  no | yes, once a round, a no as soon as it is known; lost and a rank: that rank has given up
 type lifeline struct {
-	c    *Comm
-	fds  []int // rank 0: of the ranks 1 to n-1; else: of rank 0
-	lim  boot.Limit
-	lost int // the rank that has given up, -1: none is known
+	c     *Comm
+	lines []*boot.Line // rank 0: to the ranks 1 to n-1; else: to rank 0
+	lim   boot.Limit
+	lost  int // the rank that has given up, -1: none is known
 }
 
 const (
 	voteNo = iota
 	voteYes
 	voteLost // 4 bytes of the rank follow
+	lostSize = 5
 )
 
 const (
@@ -38,55 +37,63 @@ func (c *Comm) tie(inbox *boot.Inbox, deadline time.Time) (*lifeline, error) {
 	l := &lifeline{c: c, lost: -1}
 	l.lim = boot.Limit{Deadline: deadline, Peer: c.settings.PeerTimeout, Abort: l.check}
 	if c.rank != 0 {
-		fd, err := l.dial(l.lim)
+		line, err := l.dial(l.lim)
 		if err != nil {
-			if fd, e := l.dial(boot.Limit{Deadline: time.Now().Add(lastWordTime)}); e == nil {
-				boot.Close(fd)
+			if line, e := l.dial(boot.Limit{Deadline: time.Now().Add(lastWordTime)}); e == nil {
+				line.Close()
 			}
 			var silent *boot.SilentError
-			if errors.As(err, &silent) { // which knows an address, not a rank
+			var key *boot.KeyError
+			if errors.As(err, &silent) || errors.As(err, &key) { // which know an address, not a rank
 				err = failf(ResultOf(err), "rank %d needs rank 0 while the communicator is being made: %w", c.rank, err).of(0)
 			}
 			return nil, err
 		}
-		l.fds = []int{fd}
+		l.lines = []*boot.Line{line}
 		return l, nil
 	}
 	for r := 1; r < c.n; r++ {
-		fd, err := l.accept(inbox, r)
+		line, err := l.accept(inbox, r)
 		if err != nil {
 			l.close(err)
 			return nil, failf(ResultOf(err), "rank 0 while the communicator is being made: %w", err)
 		}
-		l.fds = append(l.fds, fd)
+		l.lines = append(l.lines, line)
 	}
 	return l, nil
 }
 
 // accept waits for the connection of rank r. One that does not come is visited: its door is shut if it gave up before it knew ours.
-func (l *lifeline) accept(inbox *boot.Inbox, r int) (int, error) {
+func (l *lifeline) accept(inbox *boot.Inbox, r int) (*boot.Line, error) {
 	for {
 		lim := l.lim
 		if soon := time.Now().Add(visitTime); soon.Before(lim.Deadline) {
 			lim.Deadline = soon
 		}
-		fd, err := inbox.Accept(purposeVote, r, lim)
+		conn, err := inbox.Accept(purposeVote, r, lim)
 		var silent *boot.SilentError
-		if err == nil || !errors.As(err, &silent) || lim.Deadline.Equal(l.lim.Deadline) {
-			return fd, err
+		if err == nil {
+			return conn.Line(), nil
+		}
+		if !errors.As(err, &silent) || lim.Deadline.Equal(l.lim.Deadline) {
+			return nil, err
 		}
 		p := &l.c.peers[r]
-		if fd, err = boot.Dial(p.Addrs, p.Door, l.c.secret[:], 0, purposeVisit, l.lim); err != nil {
+		if conn, err = boot.Dial(p.Addrs, p.Door, l.c.secret[:], 0, purposeVisit, l.lim); err != nil {
 			l.lost = r
-			return -1, failf(RemoteError, "rank %d gave up: %w", r, err).of(r)
+			return nil, failf(RemoteError, "rank %d gave up: %w", r, err).of(r)
 		}
-		boot.Close(fd)
+		boot.Close(conn.FD)
 	}
 }
 
-func (l *lifeline) dial(lim boot.Limit) (int, error) {
+func (l *lifeline) dial(lim boot.Limit) (*boot.Line, error) {
 	p := &l.c.peers[0]
-	return boot.Dial(p.Addrs, p.Door, l.c.secret[:], l.c.rank, purposeVote, lim)
+	conn, err := boot.Dial(p.Addrs, p.Door, l.c.secret[:], l.c.rank, purposeVote, lim)
+	if err != nil {
+		return nil, err
+	}
+	return conn.Line(), nil
 }
 
 // close lets go. Rank 0 says to all whose fault it was, if there was one.
@@ -94,23 +101,19 @@ func (l *lifeline) close(err error) {
 	if err != nil && l.c.rank == 0 {
 		l.tell(binary.LittleEndian.AppendUint32([]byte{voteLost}, uint32(max(l.lost, 0))))
 	}
-	for _, fd := range l.fds {
-		boot.Close(fd)
+	for _, line := range l.lines {
+		line.Close()
 	}
 }
 
-// tell sends b to the other ends. A new connection always has room; who is gone is noticed when its vote is read.
+// tell sends b to the other ends.
 func (l *lifeline) tell(b []byte) {
-	for _, fd := range l.fds {
-		for {
-			if _, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err != unix.EINTR {
-				break
-			}
-		}
+	for _, line := range l.lines {
+		line.Say(b)
 	}
 }
 
-// rankOf is the rank at the other end of fds[k].
+// rankOf is the rank at the other end of lines[k].
 func (l *lifeline) rankOf(k int) int {
 	if l.c.rank == 0 {
 		return k + 1
@@ -123,25 +126,24 @@ func (l *lifeline) check() error {
 	if err := l.c.aborted(); err != nil {
 		return err
 	}
-	for k, fd := range l.fds {
-		if _, _, err := l.peek(k, fd); err != nil {
+	for k := range l.lines {
+		if _, _, err := l.peek(k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// peek looks at what the other end of fds[k] has said, without taking it.
-func (l *lifeline) peek(k, fd int) (vote byte, ok bool, err error) {
-	var b [5]byte
-	n, _, e := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+// peek looks at what the other end of lines[k] has said, without taking it.
+func (l *lifeline) peek(k int) (vote byte, ok bool, err error) {
+	b, err := l.lines[k].Heard(lostSize)
 	switch {
-	case e == unix.EAGAIN || e == unix.EINTR:
-		return 0, false, nil
-	case n == len(b) && b[0] == voteLost:
-		return 0, false, l.gaveUp(int(binary.LittleEndian.Uint32(b[1:])))
-	case e != nil || n <= 0:
+	case err != nil:
 		return 0, false, l.gaveUp(l.rankOf(k))
+	case len(b) == 0:
+		return 0, false, nil
+	case len(b) == lostSize && b[0] == voteLost:
+		return 0, false, l.gaveUp(int(binary.LittleEndian.Uint32(b[1:])))
 	}
 	return b[0], b[0] != voteLost, nil
 }
@@ -157,7 +159,7 @@ func (l *lifeline) stop() bool {
 	if l.check() != nil {
 		return true
 	}
-	_, answered, _ := l.peek(0, l.fds[0])
+	_, answered, _ := l.peek(0)
 	return answered && l.c.rank != 0
 }
 
@@ -174,7 +176,7 @@ func (l *lifeline) vote(mine bool) (bool, error) {
 	if !mine {
 		l.tell(ballot)
 	}
-	for k := range l.fds {
+	for k := range l.lines {
 		yes, err := l.read(k)
 		if err != nil {
 			return false, err
@@ -192,15 +194,13 @@ func (l *lifeline) vote(mine bool) (bool, error) {
 
 // read takes a vote, or an answer.
 func (l *lifeline) read(k int) (bool, error) {
-	fd := l.fds[k]
 	for {
-		vote, ok, err := l.peek(k, fd)
+		vote, ok, err := l.peek(k)
 		if err != nil {
 			return false, err
 		}
 		if ok {
-			var b [1]byte
-			_, _, _ = unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT) // it is there
+			l.lines[k].Take(1)
 			return vote == voteYes, nil
 		}
 		if err := l.check(); err != nil {
@@ -210,6 +210,6 @@ func (l *lifeline) read(k int) (bool, error) {
 			return false, failf(Timeout, "rank %d: rank %d did not connect to all ranks in the time allowed for init", l.c.rank,
 				l.rankOf(k)).of(l.rankOf(k))
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 20)
+		l.lines[k].Wait(20 * time.Millisecond)
 	}
 }

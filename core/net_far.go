@@ -161,16 +161,16 @@ func (f *far) turn(now time.Time) (pace time.Duration, done bool) {
 // accept takes the connections that have arrived, and the knocks.
 func (f *far) accept() {
 	for {
-		purpose, _, fd, ok := f.inbox.Next(purposeKnock, purposeRail+tcp.MaxRails-1)
+		purpose, _, conn, ok := f.inbox.Next(purposeKnock, purposeRail+tcp.MaxRails-1)
 		if !ok {
 			return
 		}
 		if purpose == purposeKnock {
-			boot.Close(fd)
+			boot.Close(conn.FD)
 			f.wanted.Store(true)
 			continue
 		}
-		f.add(int(purpose-purposeRail), fd)
+		f.add(int(purpose-purposeRail), conn)
 	}
 }
 
@@ -189,13 +189,13 @@ func (f *far) raise(now time.Time) (pace time.Duration) {
 		}
 		f.call = boot.Reach(f.addrs, doorOf(f.name, f.secret), f.secret[:], purpose)
 	}
-	fd, err := f.call.Turn()
+	conn, err := f.call.Turn()
 	switch {
-	case fd >= 0 && f.dials:
-		f.add(0, fd)
+	case conn.FD >= 0 && f.dials:
+		f.add(0, conn)
 		f.hangUp()
-	case fd >= 0: // it has heard
-		boot.Close(fd)
+	case conn.FD >= 0: // it has heard
+		boot.Close(conn.FD)
 		f.hangUp()
 		f.again = now.Add(knockTime)
 	case f.call.Refused():
@@ -229,16 +229,16 @@ func (f *far) hangUp() {
 }
 
 // add hands a connection over to the link.
-func (f *far) add(rail, fd int) {
+func (f *far) add(rail int, conn boot.Conn) {
 	if f.remote {
-		f.pool.svc.Pin(fd)
+		f.pool.svc.Pin(conn.FD)
 	}
 	if rail == 0 {
 		f.mu.Lock()
-		f.first[0], f.first[1] = boot.Ends(fd)
+		f.first[0], f.first[1] = boot.Ends(conn.FD)
 		f.mu.Unlock()
 	}
-	if err := f.link.AddRail(rail, fd); err != nil {
+	if err := f.link.AddRail(rail, conn.FD, conn.Keys); err != nil {
 		f.say("rail %d: %v", rail, err)
 		return
 	}

@@ -119,11 +119,11 @@ func (f *far) dial(w *wantedRail, now time.Time) bool {
 		w.began = now
 		w.attempt = boot.Try(w.by, w.to, doorOf(f.name, f.secret), f.secret[:], 0, uint8(purposeRail+w.rail))
 	}
-	fd, err := w.attempt.Turn()
+	conn, err := w.attempt.Turn()
 	switch {
-	case fd >= 0:
+	case conn.FD >= 0:
 		w.worked, w.pause, w.laid = true, railPause, now
-		f.add(w.rail, fd)
+		f.add(w.rail, conn)
 		_, rank := f.label()
 		f.say("rail %d to rank %d goes by %s to %v", w.rail, rank, w.by.Name, w.to.Addr())
 	case err != nil || now.Sub(w.began) > attemptTime:

@@ -66,15 +66,15 @@ func (f *far) lend(a *relief, now time.Time) bool {
 		a.tries++
 		a.attempt = boot.Try(a.way.by, a.way.to, doorOf(f.name, f.secret), f.secret[:], 0, uint8(purposeRail+a.rail))
 	}
-	fd, err := a.attempt.Turn()
-	if fd < 0 && err == nil && now.Sub(a.began) < attemptTime {
+	conn, err := a.attempt.Turn()
+	if conn.FD < 0 && err == nil && now.Sub(a.began) < attemptTime {
 		return true
 	}
 	a.hangUp()
-	if fd >= 0 {
+	if conn.FD >= 0 {
 		f.sayRelief(a)
 		a.began = now // it has its time to move
-		f.add(a.rail, fd)
+		f.add(a.rail, conn)
 	}
 	return false
 }

@@ -60,10 +60,6 @@ HCCL_API(ncclResult_t, ncclCommSuspend, (ncclComm_t comm, int flags)) {
 
 HCCL_API(ncclResult_t, ncclCommResume, (ncclComm_t comm)) { return hccl_absent_on(comm, "ncclCommResume"); }
 
-HCCL_API(ncclResult_t, ncclSetEncryption, (const ncclEncryptionConfig_t* config)) {
-  return config != NULL ? hccl_absent(NULL, "ncclSetEncryption") : ncclSuccess;
-}
-
 HCCL_API(ncclResult_t, ncclCommWindowRegister, (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int flags)) {
   (void)buff, (void)size, (void)flags;
   if (win != NULL) *win = NULL;

@@ -19,6 +19,9 @@
 //
 // Whoever cannot prove the secret is a stranger: it gets a challenge, some seconds and a place among at most 128, no more.
 //
+// With an encryption key ranks seal their contacts, which this C passes on unread: it has no cipher, and holds nothing else that others
+// must not know. They give a mark of the key, so that the roll call can refuse ranks with different ones.
+//
 // Fork. The listener and its record lock are inherited. Whoever holds the lock answers; the kernel gives it free when its holder
 // dies, and a forked child whose ranks use an inherited id (hccl_meet_join) then takes it and answers in the maker's place.
 // Everything here is little-endian. The id, the challenge and the head of the hello keep their layout in every wire version, so
@@ -50,11 +53,12 @@ enum {
   HCCL_CHALLENGE_MAGIC_VALUE = 0x4843434e,
   HCCL_CHALLENGE_MAGIC = 0,   // u32
   HCCL_CHALLENGE_VERSION = 4, // u16
+  HCCL_CHALLENGE_ENCRYPTS = 6, // u8: of a rank's listener (core/boot), whether it demands a handshake; 0 here
   HCCL_CHALLENGE_ROOT = 8,    // 8 bytes
   HCCL_CHALLENGE_NONCE = 16,  // 16 bytes
 
   // The hello: head, library (text), contact (opaque to the root), HMAC over "hccl hello", the challenge and all of these.
-  HCCL_HELLO_SIZE = 48,
+  HCCL_HELLO_SIZE = 52,
   HCCL_HELLO_MAGIC_VALUE = 0x4f4c484e,
   HCCL_HELLO_MAGIC = 0,   // u32
   HCCL_HELLO_VERSION = 4, // u16
@@ -66,6 +70,7 @@ enum {
   HCCL_HELLO_ROLE = 23,   // u8
   HCCL_HELLO_NUMBER = 24, // u64
   HCCL_HELLO_NONCE = 32,  // 16 bytes
+  HCCL_HELLO_MARK = 48,   // u32: equal for ranks with the same encryption key, 0: it has none
   HCCL_MAX_LIBRARY = 512,
   HCCL_MAX_CONTACT = 512,
   HCCL_MAX_RANKS = 1 << 20,
@@ -112,6 +117,7 @@ enum {
   HCCL_WHY_FULL = 9,
   HCCL_WHY_MAKER = 10, // the maker of a part's id cannot be reached
   HCCL_WHY_IDS = 11,   // the ids are not the same ones in the same order on all ranks
+  HCCL_WHY_KEY = 12,
 };
 
 // Makes a unique id and sees to it that this process answers for it. 0, or an ncclResult_t and a text.

@@ -15,6 +15,7 @@ static struct hello read_hello(const struct conn* c) {
   struct roll* l = &h.roll;
   l->number = get64(c->in + HCCL_HELLO_NUMBER);
   l->nranks = get32(c->in + HCCL_HELLO_NRANKS);
+  l->mark = get32(c->in + HCCL_HELLO_MARK);
   l->ids = get32(c->in + HCCL_HELLO_IDS) & 0xffffff;
   l->speakers = h.role == HCCL_SPEAKER;
   if (l->ids == 0 || l->nranks > HCCL_MAX_RANKS || l->ids > l->nranks || c->rank >= l->nranks || h.role > HCCL_HERALD) {
@@ -70,6 +71,15 @@ static void other_version(struct conn* c, struct roll* l) {
 
 // --- Coming ---
 
+static void other_key(struct conn* c, struct roll* l, uint32_t mark) {
+  char text[96];
+  uint32_t here = hccl_meet_first_here(l);
+  if (mark != 0 && l->mark != 0) snprintf(text, sizeof text, "rank %u has another encryption key than rank %u", c->rank, here);
+  else if (mark != 0) snprintf(text, sizeof text, "rank %u has an encryption key, rank %u has none", c->rank, here);
+  else snprintf(text, sizeof text, "rank %u has no encryption key, rank %u has one", c->rank, here);
+  refuse(c, l, HCCL_WHY_KEY, text);
+}
+
 static void enrol(struct conn* c, struct roll* l, const struct roll* said) {
   char text[192];
   uint32_t slot = l->speakers ? hccl_meet_part_of(c->rank, l->nranks, l->ids) : c->rank - said->first;
@@ -84,8 +94,11 @@ static void enrol(struct conn* c, struct roll* l, const struct roll* said) {
   } else if (l->at[slot]) {
     snprintf(text, sizeof text, "rank %u came twice: two processes or threads call init with the same rank and id", c->rank);
     refuse(c, l, HCCL_WHY_DUPLICATE, text);
+  } else if (l->here > 0 && said->mark != l->mark) {
+    other_key(c, l, said->mark);
   } else {
     c->roll = l;
+    l->mark = said->mark;
     c->slot = slot;
     l->at[slot] = c;
     if (++l->here == l->n) hccl_meet_go(c->root, l);

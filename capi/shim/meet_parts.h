@@ -34,6 +34,7 @@ struct roll {
   uint32_t nranks, ids; // of the communicator
   uint32_t first;       // rank of the part
   uint32_t n, here;
+  uint32_t mark;        // of the encryption key of those who are here, 0: none
   int speakers;         // a roll of speakers
   struct conn** at;     // members from the first rank on, or speakers by their part; NULL: missing
   unsigned char* failed; // payload of the answer that all get

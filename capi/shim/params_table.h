@@ -51,6 +51,7 @@ static const struct hccl_param hccl_params[] = {
   {"HCCL_PEER_TIMEOUT", HCCL_PARAM_SECONDS, "60", 0, 1000000, 1000000000000000000, NULL},
   {"HCCL_DETERMINISTIC", HCCL_PARAM_BOOL, "0", 0, 0, 1, NULL},
   {"HCCL_PORT_RANGE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
+  {"HCCL_ENCRYPTION_KEY_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"HCCL_NET_RATE", HCCL_PARAM_INT, "0", 0, 0, 10000000, NULL},
   {"HCCL_NET_TC", HCCL_PARAM_INT, "0", 0, 0, 255, NULL},
   {"NCCL_SOCKET_SNDBUF", HCCL_PARAM_INT, "-1", 0, -1, 1073741824, NULL},
@@ -355,5 +356,5 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_WIN_ENABLE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_WIN_STRIDE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
 };
-enum { HCCL_PARAMS = 339 };
+enum { HCCL_PARAMS = 340 };
 #endif

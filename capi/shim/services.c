@@ -1,5 +1,6 @@
 // What the core may ask of the shim (struct hccl_services of core_table.h).
 #include "core.h"
+#include "encryption.h"
 #include "error.h"
 #include "handle.h"
 #include "meet.h"
@@ -28,4 +29,5 @@ const struct hccl_services hccl_services = {
   .fd_closed = hccl_fd_closed,
   .path = hccl_path,
   .strangers = hccl_meet_strangers,
+  .take_key = hccl_take_key,
 };

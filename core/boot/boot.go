@@ -7,7 +7,8 @@
 //	Service (service.go, inbox.go, dial.go): one listener per process, for these rounds and for every later TCP connection
 //
 // Every connection proves the id's secret in both directions before a byte of it is believed, so strangers who connect neither
-// join nor delay. Nothing here trusts a length or a rank that a peer wrote.
+// join nor delay. Nothing here trusts a length or a rank that a peer wrote. With a pre-shared key (secure.go) the proof is made inside
+// a TLS handshake and all that follows is encrypted; the maker of the id, which is plain C, then passes on what it cannot read.
 //
 // Meet runs on the calling thread and waits in poll(2): the thread came from C to wait anyway. The Service has one goroutine, and
 // one thread, for all connections that have not proved themselves yet. Sockets are raw, non-blocking, CLOEXEC descriptors, and all
@@ -24,6 +25,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/secure"
 )
 
 // MaxBlob is the largest contribution of one rank to the exchange.
@@ -69,10 +72,11 @@ func (l *Limit) lap(phase string) {
 
 // Settings are what the user has set. They are read when the Service is made.
 type Settings struct {
-	Interfaces string // NCCL_SOCKET_IFNAME
-	Family     string // NCCL_SOCKET_FAMILY
-	Ports      string // HCCL_PORT_RANGE
-	Library    string // version and path of this library, for the message when another rank has another one
+	Interfaces string      // NCCL_SOCKET_IFNAME
+	Family     string      // NCCL_SOCKET_FAMILY
+	Ports      string      // HCCL_PORT_RANGE
+	Library    string      // version and path of this library, for the message when another rank has another one
+	Key        *secure.Key // pre-shared, with which all connections are encrypted; nil: none
 }
 
 var settings struct {
@@ -128,6 +132,7 @@ type meeting struct {
 	purpose uint8          // of the connections of the rounds
 	root    netip.AddrPort // where the roll call was
 	most    int            // bytes that one rank may contribute
+	key     *secure.Key    // pre-shared; nil: none
 }
 
 // newMeeting opens an inbox for the rounds, which close ends.
@@ -136,7 +141,8 @@ func newMeeting(all []*uniqueID, id *uniqueID, c circle, rank int, lim Limit) (*
 	if err != nil {
 		return nil, err
 	}
-	m := &meeting{id: id, makers: all, circle: c, rank: rank, lim: lim, self: contact{svc.NewKey(), svc.addrs}, most: MaxBlob}
+	m := &meeting{id: id, makers: all, circle: c, rank: rank, lim: lim, self: contact{svc.NewKey(), svc.addrs}, most: MaxBlob,
+		key: configured().Key}
 	m.inbox = svc.Expect(m.self.key, id.secret[:])
 	m.inbox.Awaits(bits.Len(uint(c.size())))
 	return m, nil

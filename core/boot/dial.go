@@ -3,12 +3,16 @@ package boot
 import (
 	"crypto/hmac"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/secure"
 )
 
 // dialing is a connection on its way to another process' Service. It never blocks: turn goes on where the descriptors allow.
@@ -18,13 +22,16 @@ type dialing struct {
 	secret  []byte
 	from    int
 	purpose uint8
-	by      *Interface // from which to connect; nil: by none in particular
-	here    *Service   // that may be the one to reach; nil: connect at any rate
-	bell    int        // for a connection within here
+	by      *Interface  // from which to connect; nil: by none in particular
+	here    *Service    // that may be the one to reach; nil: connect at any rate
+	bell    int         // for a connection within here
+	psk     *secure.Key // nil: none
 
 	race    *race
-	s       *stream // after the race
-	welcome []byte  // what the service must answer
+	s       *stream        // after the race
+	host    netip.AddrPort // who won it
+	shaking *shaking       // with a pre-shared key
+	welcome []byte         // what the service must answer
 	retry   time.Time
 	why     []string
 	refused time.Time // since when every address refuses, or the service hangs up at our proof; zero: it does not
@@ -41,6 +48,9 @@ func (d *dialing) way(to netip.Addr) *Interface {
 func (d *dialing) close() {
 	if d.race != nil {
 		d.race.close()
+	}
+	if d.shaking != nil {
+		d.shaking.h.Close()
 	}
 	if d.s != nil {
 		d.s.close()
@@ -72,13 +82,13 @@ func (d *dialing) turn() (*stream, error) {
 		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.way)
 		d.addrs = d.race.addrs // whose order the reasons have
 	}
-	s, _, greeting, err := d.race.turn()
+	s, at, greeting, err := d.race.turn()
 	if err != nil {
 		return nil, d.again(err)
 	}
 	if s != nil {
 		d.race, d.s = nil, s
-		if err := s.send(d.join(greeting)); err != nil {
+		if err := d.prove(d.addrs[at], greeting); err != nil {
 			return nil, d.again(err)
 		}
 	}
@@ -98,6 +108,25 @@ func (d *dialing) within() (*stream, error) {
 	return nil, errNobody
 }
 
+// prove answers the greeting of the host, inside a handshake where this process has a pre-shared key.
+func (d *dialing) prove(host netip.AddrPort, greeting []byte) (err error) {
+	if encrypts := greeting[challengeEncrypts] != 0; encrypts != (d.psk != nil) {
+		return unlike(host, encrypts)
+	}
+	join := d.join(greeting)
+	if d.psk == nil {
+		return d.s.send(join)
+	}
+	d.host = host
+	d.shaking, err = shake(d.s, d.psk.Dial(join, welcomeSize, d.welcomed))
+	return err
+}
+
+// welcomed reports whether the service proves the secret in its turn.
+func (d *dialing) welcomed(b []byte) bool {
+	return le.Uint32(b) == welcomeMagicValue && hmac.Equal(b[welcomeMAC:], d.welcome)
+}
+
 // again prepares another attempt and passes on why this one failed.
 func (d *dialing) again(err error) error {
 	if d.race != nil {
@@ -109,7 +138,7 @@ func (d *dialing) again(err error) error {
 		d.refused = time.Now()
 	}
 	d.close()
-	d.race, d.s = nil, nil
+	d.race, d.s, d.shaking = nil, nil, nil
 	d.retry = time.Now().Add(retryMost / 4)
 	return err
 }
@@ -127,22 +156,39 @@ func (d *dialing) join(greeting []byte) []byte {
 }
 
 func (d *dialing) finish() (*stream, error) {
-	err := d.s.flush()
-	if err == nil {
+	var keys *secure.Session
+	done, err := false, error(nil)
+	if d.shaking != nil {
+		keys, err = d.shaking.turn()
+		done, err = keys != nil, otherKey(d.host, err)
+	} else {
+		done, err = d.hear()
+	}
+	switch {
+	case err == io.EOF:
+		return nil, d.again(errLost)
+	case err != nil:
+		return nil, d.again(err)
+	case !done:
+		return nil, nil
+	}
+	s := &stream{fd: d.s.fd, keys: keys}
+	d.s, d.shaking = nil, nil
+	return s, nil
+}
+
+// hear waits for the welcome.
+func (d *dialing) hear() (done bool, err error) {
+	if err = d.s.flush(); err == nil {
 		err = d.s.fill(welcomeSize)
 	}
-	if len(d.s.in) == welcomeSize {
-		if le.Uint32(d.s.in) != welcomeMagicValue || !hmac.Equal(d.s.in[welcomeMAC:], d.welcome) {
-			return nil, d.again(errStranger)
-		}
-		s := &stream{fd: d.s.fd}
-		d.s = nil
-		return s, nil
+	if len(d.s.in) < welcomeSize {
+		return false, err
 	}
-	if err != nil {
-		return nil, d.again(errLost)
+	if !d.welcomed(d.s.in) {
+		return false, errStranger
 	}
-	return nil, nil
+	return true, nil
 }
 
 // Attempt is a connection from one interface to one address, which is begun and looked after now and then.
@@ -150,20 +196,21 @@ type Attempt struct{ d dialing }
 
 // Try begins one, see Dial for what it needs. An interface without an address is any.
 func Try(by Interface, to netip.AddrPort, key Key, secret []byte, from int, purpose uint8) *Attempt {
-	return &Attempt{dialing{addrs: []netip.AddrPort{to}, key: key, secret: secret, from: from, purpose: purpose, by: &by}}
+	return &Attempt{dialing{addrs: []netip.AddrPort{to}, key: key, secret: secret, from: from, purpose: purpose, by: &by,
+		psk: configured().Key}}
 }
 
 // Turn goes on with the attempt as far as it can. The descriptor is -1 until the other end has proved itself; an error ends the
 // attempt.
-func (a *Attempt) Turn() (fd int, err error) {
+func (a *Attempt) Turn() (Conn, error) {
 	s, err := a.d.turn()
 	if s != nil {
-		return s.fd, nil
+		return Conn{s.fd, s.keys}, nil
 	}
 	if err != nil {
 		err = fmt.Errorf("no connection to %s", a.d.reasons(err))
 	}
-	return -1, err
+	return none, err
 }
 
 // Close gives the attempt up.
@@ -173,23 +220,26 @@ const refusedLong = time.Second
 
 // Dial connects to the Service that listens at addrs, for the inbox of key there, and tells it from and purpose. It tries again
 // until lim ends it, or until the other end, which listened when it gave its addresses away, has refused for a second. The
-// descriptor is non-blocking and the caller's; the other end has proved that it knows secret.
-func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint8, lim Limit) (fd int, err error) {
-	d := &dialing{addrs: addrs, key: key, secret: secret, from: from, purpose: purpose}
+// descriptor is the caller's; the other end has proved that it knows secret.
+func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint8, lim Limit) (Conn, error) {
+	d := &dialing{addrs: addrs, key: key, secret: secret, from: from, purpose: purpose, psk: configured().Key}
 	defer d.close()
 	began := time.Now()
 	for {
 		s, last := d.turn()
 		if s != nil {
-			return s.fd, nil
+			return Conn{s.fd, s.keys}, nil
+		}
+		if other := (*KeyError)(nil); errors.As(last, &other) {
+			return none, other
 		}
 		if last != nil && !d.refused.IsZero() && time.Since(d.refused) > refusedLong {
-			return -1, &SilentError{-1, "refuses connections at " + d.reasons(last), true}
+			return none, &SilentError{-1, "refuses connections at " + d.reasons(last), true}
 		}
 		if err := lim.check(); err == errDeadline || err == nil && last != nil && d.refused.IsZero() && lim.silent(began) {
-			return -1, &SilentError{-1, "cannot be reached at " + d.reasons(last), false}
+			return none, &SilentError{-1, "cannot be reached at " + d.reasons(last), false}
 		} else if err != nil {
-			return -1, err
+			return none, err
 		}
 		pollFor(d.pollFds(nil), tick)
 	}

@@ -216,6 +216,7 @@ func Blamed(err error) []int {
 		rank      *RankError
 		silent    *SilentError
 		order     *OrderError
+		key       *KeyError
 	)
 	switch {
 	case errors.As(err, &absent):
@@ -232,6 +233,8 @@ func Blamed(err error) []int {
 		return []int{rank.Rank}
 	case errors.As(err, &silent) && silent.Rank >= 0:
 		return []int{silent.Rank}
+	case errors.As(err, &key) && key.Rank >= 0:
+		return []int{key.Rank}
 	}
 	return nil
 }

@@ -50,8 +50,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte{5, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 'x'}, 0, 3)
 	f.Fuzz(func(t *testing.T, b []byte, rank, n int) {
 		if n > 0 && n <= maxRanks && rank >= 0 && rank < n {
-			c := circleOf(rank, n, 1)
-			if ps, ok := decodeGo(b, &c, rank); ok && n > 1 && ps[0].rank != (rank+1)%n {
+			if ps, ok := (&meeting{circle: circleOf(rank, n, 1), rank: rank}).decodeGo(b); ok && n > 1 && ps[0].rank != (rank+1)%n {
 				t.Errorf("rank %d of %d: partners %+v", rank, n, ps)
 			}
 		}

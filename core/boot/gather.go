@@ -19,7 +19,8 @@ func Gather(inbox *Inbox, purpose uint8, rank, n int, at func(rank int) Member, 
 	if len(mine) > MaxBlob {
 		return nil, &ArgumentError{fmt.Sprintf("rank %d with %d bytes to tell: at most %d", rank, len(mine), MaxBlob)}
 	}
-	m := &meeting{circle: circleOf(rank, n, 1), rank: rank, lim: lim, inbox: inbox, purpose: purpose, most: MaxBlob}
+	m := &meeting{circle: circleOf(rank, n, 1), rank: rank, lim: lim, inbox: inbox, purpose: purpose, most: MaxBlob,
+		key: configured().Key}
 	var partners []partner
 	for step := 1; step < n; step *= 2 {
 		to := at((rank + step) % n)

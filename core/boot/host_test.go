@@ -56,6 +56,7 @@ var layout = map[string]int{
 	"HELLO_LIBRARY": helloLibrary, "HELLO_CONTACT": helloContact, "HELLO_RANK": helloRank, "HELLO_NRANKS": helloNranks,
 	"HELLO_IDS": helloIDs, "HELLO_ROLE": helloRole, "HELLO_NUMBER": helloNumber, "HELLO_NONCE": helloNonce,
 	"MAX_LIBRARY": maxLibrary, "MAX_CONTACT": maxContact,
+	"CHALLENGE_ENCRYPTS": challengeEncrypts, "HELLO_MARK": helloMark, "WHY_KEY": whyKey,
 	"MAX_RANKS": maxRanks, "MAC_SIZE": macSize,
 	"REQUEST_SIZE": requestSize, "REQUEST_MAGIC_VALUE": requestMagicValue, "REQUEST_MAGIC": requestMagic,
 	"REQUEST_WHAT": requestWhat, "ASK": ask, "TIMEOUT": askTimeout, "ABORT": askAbort,

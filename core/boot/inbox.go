@@ -24,11 +24,11 @@ type Inbox struct {
 type arrival struct {
 	purpose uint8
 	from    int
-	fd      int
-	near    *near // in the place of fd
+	Conn
+	near *near // in the place of Conn
 }
 
-func (a *arrival) stream() *stream { return &stream{fd: a.fd, near: a.near} }
+func (a *arrival) stream() *stream { return &stream{fd: a.FD, keys: a.Keys, near: a.near} }
 
 func (a *arrival) close() { a.stream().close() }
 
@@ -97,7 +97,7 @@ func (b *Inbox) take(fits func(arrival) bool) (a arrival, ok bool, wait <-chan s
 			return a, true, nil, false
 		}
 	}
-	return arrival{from: -1, fd: -1}, false, b.changed, b.closed
+	return arrival{from: -1, Conn: none}, false, b.changed, b.closed
 }
 
 // ring makes each arrival ring an eventfd, which the caller keeps open until it has called ring(-1).
@@ -107,20 +107,23 @@ func (b *Inbox) ring(fd int) {
 	b.svc.mu.Unlock()
 }
 
+// none is no connection.
+var none = Conn{FD: -1}
+
 // Accept returns the connection that rank from made for purpose, whether it came before the call or comes within lim. The
-// descriptor is non-blocking and the caller's.
-func (b *Inbox) Accept(purpose uint8, from int, lim Limit) (fd int, err error) {
+// descriptor is the caller's.
+func (b *Inbox) Accept(purpose uint8, from int, lim Limit) (Conn, error) {
 	fits := func(a arrival) bool { return a.purpose == purpose && a.from == from }
 	for {
 		a, ok, changed, closed := b.take(fits)
 		if ok {
-			return a.fd, nil
+			return a.Conn, nil
 		}
 		if closed {
-			return -1, &SystemError{"waiting for a connection", unix.ECANCELED}
+			return none, &SystemError{"waiting for a connection", unix.ECANCELED}
 		}
 		if err := lim.check(); err != nil {
-			return -1, acceptLimit(err, from)
+			return none, acceptLimit(err, from)
 		}
 		timer := time.NewTimer(tick)
 		select {
@@ -132,9 +135,9 @@ func (b *Inbox) Accept(purpose uint8, from int, lim Limit) (fd int, err error) {
 }
 
 // Next returns a connection that has arrived for one of the purposes first to last, whoever made it; ok is false where there is none.
-func (b *Inbox) Next(first, last uint8) (purpose uint8, from, fd int, ok bool) {
+func (b *Inbox) Next(first, last uint8) (purpose uint8, from int, c Conn, ok bool) {
 	a, ok, _, _ := b.take(func(a arrival) bool { return a.purpose >= first && a.purpose <= last })
-	return a.purpose, a.from, a.fd, ok
+	return a.purpose, a.from, a.Conn, ok
 }
 
 func acceptLimit(err error, from int) error {

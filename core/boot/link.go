@@ -1,6 +1,10 @@
 package boot
 
-import "fmt"
+import (
+	"fmt"
+
+	"hccl.dev/hccl/internal/secure"
+)
 
 // Frames of the exchange.
 //
@@ -85,6 +89,8 @@ func (l *link) read(payload int) error {
 		case len(l.s.in) == frameSize && want == frameSize: // the head tells how much more to read
 		case end == nil:
 			return nil
+		case end == secure.ErrForged:
+			return &RankError{l.peer, fmt.Sprintf("on the way from rank %d: %v", l.peer, end)}
 		case l.dial == nil && l.blocks == nil:
 			return l.gone()
 		default:

@@ -89,7 +89,7 @@ func (s *Service) meetNear(key Key, secret []byte, from int, purpose uint8, bell
 		return nil
 	}
 	a, b := pair(bell)
-	if !box.put(arrival{purpose: purpose, from: from, fd: -1, near: b}) {
+	if !box.put(arrival{purpose: purpose, from: from, Conn: none, near: b}) {
 		return nil
 	}
 	return &stream{fd: -1, near: a}

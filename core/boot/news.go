@@ -20,6 +20,8 @@ func (m *meeting) refusal(f *failed) error {
 		return &SizeError{rank, text}
 	case whyVersion:
 		return &VersionError{rank, text}
+	case whyKey:
+		return &KeyError{rank, text}
 	case whyTimeout:
 		return &AbsentError{f.missing, m.n, rank, m.root}
 	case whyFull:
@@ -55,6 +57,8 @@ func newsOf(err error, me int) *failed {
 		f.why, f.text = whyVersion, e.Text
 	case *OrderError:
 		f.why = whyIDs
+	case *KeyError:
+		f.why, f.text = whyKey, e.Text
 	case *RankError, *SilentError:
 	default:
 		switch {

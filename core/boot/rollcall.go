@@ -158,7 +158,7 @@ func (c *caller) listen() (ps []partner, done bool, err error) {
 func (c *caller) take(a *answer) (ps []partner, done bool, err error) {
 	switch a.kind {
 	case kindGo:
-		ps, ok := decodeGo(a.payload, &c.circle, c.placeOf(c.rank))
+		ps, ok := c.decodeGo(a.payload)
 		if !ok {
 			return nil, true, &RankError{c.rank, "the roll call at " + c.root.String() + " gave an answer that makes no sense"}
 		}

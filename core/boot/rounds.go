@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"time"
@@ -54,7 +55,8 @@ func (m *meeting) begin(partners []partner) (*rounds, error) {
 		m.lim.Deadline = x.start.Add(lastChance)
 	}
 	for k, p := range partners {
-		d := &dialing{addrs: p.addrs, key: p.key, secret: m.inbox.secret, from: m.rank, purpose: m.purpose, here: svc, bell: bell}
+		d := &dialing{addrs: p.addrs, key: p.key, secret: m.inbox.secret, from: m.rank, purpose: m.purpose, here: svc, bell: bell,
+			psk: m.key}
 		x.out = append(x.out, &link{of: m, peer: p.rank, dial: d, ready: true})
 		x.in = append(x.in, &link{of: m, peer: m.rankAt(m.placeOf(m.rank) - 1<<k)})
 	}
@@ -226,6 +228,9 @@ func (x *rounds) push(k int, l *link) error {
 			return nil
 		}
 		s, err := l.dial.turn()
+		if other := (*KeyError)(nil); errors.As(err, &other) {
+			return &KeyError{l.peer, fmt.Sprintf("rank %d cannot talk to rank %d: %s", x.rank, l.peer, other.Text)}
+		}
 		if err != nil && !l.dial.refused.IsZero() && time.Since(l.dial.refused) > lostAfter {
 			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
 				l.peer, x.rank, l.dial.reasons(err))}
@@ -245,7 +250,9 @@ func (x *rounds) push(k int, l *link) error {
 	}
 	if !l.sent && len(x.held) >= 1<<k {
 		l.sent = true
-		l.s.out = x.blocks(k)
+		if err := l.s.send(x.blocks(k)); err != nil {
+			return l.gone()
+		}
 	}
 	err := l.s.flush()
 	if whole := l.sent && l.s.out == nil; err != nil || l.ended && !whole {

@@ -31,11 +31,11 @@ func roundsRank(t *testing.T, id []byte, rank, n int, then func(m *meeting, part
 // One rank comes to the roll call and fails in the rounds, in several ways: all others hear of it, and most by its name.
 func TestRankFailsInRounds(t *testing.T) {
 	dialTo := func(m *meeting, p partner) int {
-		fd, err := Dial(p.addrs, p.key, m.id.secret[:], m.rank, purposeMeet, m.lim)
+		c, err := Dial(p.addrs, p.key, m.id.secret[:], m.rank, purposeMeet, m.lim)
 		if err != nil {
 			t.Error(err)
 		}
-		return fd
+		return c.FD
 	}
 	ways := map[string]func(*meeting, []partner){
 		"leaves": func(*meeting, []partner) {},

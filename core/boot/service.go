@@ -1,7 +1,6 @@
 package boot
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
 	"net/netip"
 	"slices"
@@ -18,9 +17,11 @@ import (
 //
 //	dialer                              service
 //	  | ---------- connects ------------> |
-//	  | <--------- greeting ------------- |  magic, version, tag, nonce                              (32 bytes)
+//	  | <--------- greeting ------------- |  magic, version, whether it encrypts, tag, nonce         (32 bytes)
 //	  | ---------- join ----------------> |  magic, version, purpose, from, key, nonce, HMAC         (80 bytes)
 //	  | <--------- welcome -------------- |  magic, HMAC: the service proves the secret in its turn  (40 bytes)
+//
+// With a pre-shared key join and welcome travel inside a TLS handshake, which stands before them.
 type Service struct {
 	listeners []int // at one port: of all interfaces, and of each that shares its network with another
 	tag       [8]byte
@@ -59,13 +60,6 @@ const (
 	welcomeMagic, welcomeMAC       = 0, 8
 	labelJoin, labelWelcome        = "hccl join", "hccl welcome"
 )
-
-// guest is a connection that has yet to prove itself.
-type guest struct {
-	stream
-	greeting [challengeSize]byte
-	until    time.Time
-}
 
 var theService struct {
 	mu sync.Mutex
@@ -229,7 +223,14 @@ func (s *Service) greet(fd int) {
 	copy(g.greeting[challengeRoot:], s.tag[:])
 	rand.Read(g.greeting[challengeNonce:])
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	key := configured().Key
+	if key != nil {
+		g.greeting[challengeEncrypts] = 1
+	}
 	g.send(g.greeting[:]) // an error shows when it is looked at
+	if key != nil {
+		g.shaking, _ = shake(&g.stream, key.Host(joinSize, func(join []byte) []byte { return s.welcome(g, join) }))
+	}
 	s.guests = append(s.guests, g)
 }
 
@@ -237,45 +238,4 @@ func (s *Service) drop(i int) {
 	s.guests[i].close()
 	s.strangers.Add(1)
 	s.guests = slices.Delete(s.guests, i, i+1)
-}
-
-// look reports whether g is a guest no more: handed over, or closed.
-func (s *Service) look(g *guest, now time.Time) bool {
-	err := g.fill(joinSize)
-	if len(g.in) == joinSize {
-		if !s.admit(g) {
-			g.close()
-			s.strangers.Add(1)
-		}
-		return true
-	}
-	if err == nil && now.Before(g.until) && (len(g.in) < 4 || le.Uint32(g.in) == joinMagicValue) {
-		return false
-	}
-	if err == nil || len(g.in) > 0 { // one that left at once may have reached us at another of our addresses first
-		s.strangers.Add(1)
-	}
-	g.close()
-	return true
-}
-
-// admit checks the proof of g and gives its descriptor to the inbox that it names.
-func (s *Service) admit(g *guest) bool {
-	b := g.in
-	if le.Uint32(b[joinMagic:]) != joinMagicValue || le.Uint16(b[joinVersion:]) != wireVersion {
-		return false
-	}
-	s.mu.Lock()
-	box := s.inboxes[Key(b[joinKey:])]
-	s.mu.Unlock()
-	if box == nil || !hmac.Equal(b[joinMAC:], mac(box.secret, labelJoin, g.greeting[:], b[:joinMAC])) {
-		return false
-	}
-	welcome := make([]byte, welcomeMAC, welcomeSize)
-	le.PutUint32(welcome, welcomeMagicValue)
-	welcome = append(welcome, mac(box.secret, labelWelcome, g.greeting[:], b[:joinMAC])...)
-	if g.send(welcome) != nil || len(g.out) > 0 { // 72 bytes fit any new socket
-		return false
-	}
-	return box.put(arrival{purpose: b[joinPurpose], from: int(le.Uint32(b[joinFrom:])), fd: g.fd})
 }

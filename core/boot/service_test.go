@@ -30,22 +30,23 @@ func TestAcceptFindsEarlyConnections(t *testing.T) {
 	type end struct{ purpose, from int }
 	ends := []end{{1, 0}, {2, 0}, {1, 5}, {1, 5}}
 	for i, e := range ends {
-		fd, err := Dial(svc.Addrs(), key, secret, e.from, uint8(e.purpose), within(5))
+		c, err := Dial(svc.Addrs(), key, secret, e.from, uint8(e.purpose), within(5))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer Close(fd)
-		unix.Write(fd, []byte{byte(i)})
+		defer Close(c.FD)
+		unix.Write(c.FD, []byte{byte(i)})
 	}
 	for _, i := range []int{3, 1, 0, 2} { // two of one kind come in order
 		want := i
 		if i >= 2 {
 			want = 5 - i
 		}
-		fd, err := box.Accept(uint8(ends[i].purpose), ends[i].from, within(5))
+		c, err := box.Accept(uint8(ends[i].purpose), ends[i].from, within(5))
 		if err != nil {
 			t.Fatal(err)
 		}
+		fd := c.FD
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		pollFor(fds, 5*time.Second)
 		var b [2]byte
@@ -68,17 +69,17 @@ func TestAcceptWaits(t *testing.T) {
 	box := svc.Expect(key, secret)
 	got := make(chan error)
 	go func() {
-		fd, err := box.Accept(7, 3, within(10))
+		c, err := box.Accept(7, 3, within(10))
 		if err == nil {
-			Close(fd)
+			Close(c.FD)
 		}
 		got <- err
 	}()
-	fd, err := Dial(svc.Addrs(), key, secret, 3, 7, within(5))
+	c, err := Dial(svc.Addrs(), key, secret, 3, 7, within(5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	Close(fd)
+	Close(c.FD)
 	if err := <-got; err != nil {
 		t.Error(err)
 	}

@@ -6,15 +6,22 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/secure"
 )
 
 // stream is a non-blocking connection with what was read ahead and what could not be sent yet.
 type stream struct {
-	fd   int   // -1: closed, or near
-	near *near // in the place of a socket
-	in   []byte
-	out  []byte
+	fd     int   // -1: closed, or near
+	near   *near // in the place of a socket
+	in     []byte
+	out    []byte          // as it goes over the wire
+	keys   *secure.Session // nil: in clear
+	record []byte          // the beginning of one
+	opened []byte          // of the last record, what did not fit into in
 }
+
+func (c Conn) stream() *stream { return &stream{fd: c.FD, keys: c.Keys} }
 
 func (s *stream) close() {
 	if s.near != nil {
@@ -28,7 +35,14 @@ func (s *stream) close() {
 
 // send queues b and sends what the socket takes.
 func (s *stream) send(b []byte) error {
-	s.out = append(s.out, b...)
+	if s.keys == nil {
+		s.out = append(s.out, b...)
+		return s.flush()
+	}
+	for len(b) > 0 {
+		n := min(len(b), secure.MaxRecord)
+		s.out, b = s.keys.Out.Seal(s.out, b[:n]), b[n:]
+	}
 	return s.flush()
 }
 
@@ -60,22 +74,59 @@ func (s *stream) fill(most int) (err error) {
 		s.in, err = s.near.take(s.in, most)
 		return err
 	}
-	var buf [16 << 10]byte
+	if s.keys == nil {
+		s.in, err = s.read(s.in, most)
+		return err
+	}
 	for len(s.in) < most {
-		n, _, err := unix.Recvfrom(s.fd, buf[:min(len(buf), most-len(s.in))], unix.MSG_DONTWAIT)
-		switch {
-		case err == unix.EAGAIN:
-			return nil
-		case err == unix.EINTR:
-		case err != nil:
-			return err
-		case n == 0:
-			return io.EOF
-		default:
-			s.in = append(s.in, buf[:n]...)
+		if len(s.opened) == 0 {
+			if whole, err := s.unseal(); !whole {
+				return err
+			}
 		}
+		n := min(len(s.opened), most-len(s.in))
+		s.in, s.opened = append(s.in, s.opened[:n]...), s.opened[n:]
 	}
 	return nil
+}
+
+// unseal opens the next record once it is whole.
+func (s *stream) unseal() (whole bool, err error) {
+	s.record, err = s.read(s.record, secure.HeadSize)
+	if len(s.record) < secure.HeadSize {
+		return false, err
+	}
+	n, err := s.keys.In.Length(s.record)
+	if err != nil {
+		return false, err
+	}
+	s.record, err = s.read(s.record, secure.HeadSize+n+secure.TagSize)
+	if len(s.record) < secure.HeadSize+n+secure.TagSize {
+		return false, err
+	}
+	s.opened, err = s.keys.In.Open(s.opened[:0], s.record)
+	s.record = s.record[:0]
+	return err == nil, err
+}
+
+// read appends what has arrived to b, until that has most bytes.
+func (s *stream) read(b []byte, most int) ([]byte, error) {
+	var buf [16 << 10]byte
+	for len(b) < most {
+		n, _, err := unix.Recvfrom(s.fd, buf[:min(len(buf), most-len(b))], unix.MSG_DONTWAIT)
+		switch {
+		case err == unix.EAGAIN:
+			return b, nil
+		case err == unix.EINTR:
+		case err != nil:
+			return b, err
+		case n == 0:
+			return b, io.EOF
+		default:
+			b = append(b, buf[:n]...)
+		}
+	}
+	return b, nil
 }
 
 func (s *stream) pollFd() unix.PollFd {

@@ -20,13 +20,14 @@ const (
 
 	challengeSize, challengeMagicValue = 32, 0x4843434e
 	challengeMagic, challengeVersion   = 0, 4
+	challengeEncrypts                  = 6
 	challengeRoot, challengeNonce      = 8, 16
 
-	helloSize, helloMagicValue                           = 48, 0x4f4c484e
+	helloSize, helloMagicValue                           = 52, 0x4f4c484e
 	helloMagic, helloVersion, helloLibrary               = 0, 4, 6
 	helloContact, helloRank, helloNranks                 = 8, 12, 16
 	helloIDs, helloRole                                  = 20, 23
-	helloNumber, helloNonce                              = 24, 32
+	helloNumber, helloNonce, helloMark                   = 24, 32, 48
 	member, speaker, asker, herald                       = 0, 1, 2, 3
 	maxLibrary, maxContact, maxRanks, macSize            = 512, 512, 1 << 20, 32
 	requestSize, requestMagicValue                       = 8, 0x5152434e
@@ -39,7 +40,7 @@ const (
 	maxNamed                                             = 256
 	whyUsed, whyDuplicate, whyNranks, whyVersion         = 1, 2, 3, 4
 	whyTimeout, whyGone, whyAborted, whyGarbage, whyFull = 5, 6, 7, 8, 9
-	whyMaker, whyIDs                                     = 10, 11
+	whyMaker, whyIDs, whyKey                             = 10, 11, 12
 )
 
 var le = binary.LittleEndian
@@ -170,10 +171,13 @@ func decodeContact(b []byte) (c contact, ok bool) {
 // hello is what a rank answers to the challenge.
 func (m *meeting) hello(challenge, nonce []byte) []byte {
 	library := configured().Library
+	if m.key != nil {
+		library = "told to nobody, as it encrypts" // whoever reads the wire would read this
+	}
 	library = library[:min(len(library), maxLibrary)]
 	to := m.news
 	if to == nil {
-		to = m.self.encode()
+		to = m.seal(m.self.encode())
 	}
 	b := make([]byte, helloSize, helloSize+len(library)+len(to)+macSize)
 	le.PutUint32(b[helloMagic:], helloMagicValue)
@@ -184,6 +188,7 @@ func (m *meeting) hello(challenge, nonce []byte) []byte {
 	le.PutUint32(b[helloNranks:], uint32(m.n))
 	le.PutUint32(b[helloIDs:], uint32(m.ids))
 	b[helloRole] = m.role
+	le.PutUint32(b[helloMark:], m.mark())
 	le.PutUint64(b[helloNumber:], m.id.number)
 	copy(b[helloNonce:], nonce)
 	b = append(append(b, library...), to...)
@@ -225,24 +230,30 @@ type partner struct {
 	contact
 }
 
-// decodeGo returns the partners of the one at place at: those 1, 2, 4, ... places further on.
-func decodeGo(b []byte, c *circle, at int) ([]partner, bool) {
+// decodeGo returns the partners of the rank: those 1, 2, 4, ... places further on.
+func (m *meeting) decodeGo(b []byte) ([]partner, bool) {
 	if len(b) < 4 {
 		return nil, false
 	}
 	var ps []partner
 	count := le.Uint32(b)
 	b = b[4:]
-	for step := 1; step < c.size(); step *= 2 {
-		if len(b) < 8 || int(le.Uint32(b)) != c.rankAt(at+step) || uint64(le.Uint32(b[4:])) > uint64(len(b)-8) {
+	at := m.placeOf(m.rank)
+	for step := 1; step < m.size(); step *= 2 {
+		rank := m.rankAt(at + step)
+		if len(b) < 8 || int(le.Uint32(b)) != rank || uint64(le.Uint32(b[4:])) > uint64(len(b)-8) {
 			return nil, false
 		}
 		end := 8 + int(le.Uint32(b[4:]))
-		to, ok := decodeContact(b[8:end])
+		open, ok := m.open(b[8:end], rank)
 		if !ok {
 			return nil, false
 		}
-		ps = append(ps, partner{c.rankAt(at + step), to})
+		to, ok := decodeContact(open)
+		if !ok {
+			return nil, false
+		}
+		ps = append(ps, partner{rank, to})
 		b = b[end:]
 	}
 	return ps, len(b) == 0 && int(count) == len(ps)

@@ -29,6 +29,7 @@ type Values struct {
 	PeerTimeout                   time.Duration // for a host that answers nothing
 	Deterministic                 bool          //
 	PortRange                     PortRange     // zero: any
+	EncryptionKeyFile             string        // path, "": none
 	NetRate                       int           // Mbit/s of a network card, 0: no bound
 	NetClass                      int           // traffic class of packets, 0: the system's
 	SocketSendBuffer              int64         // bytes, 0 or less: the kernel adapts it
@@ -152,6 +153,8 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.Deterministic })},
 	{"HCCL_PORT_RANGE", "", "Ports to listen at, as first-last; any free one without it; an id cannot be made with a bad one.",
 		ports(func(v *Values) *PortRange { return &v.PortRange })},
+	{"HCCL_ENCRYPTION_KEY_FILE", "", "File with a key of 16 bytes or more, with which connections are encrypted; the same for all ranks.",
+		text(func(v *Values) *string { return &v.EncryptionKeyFile })},
 	{"HCCL_NET_RATE", "0", "Mbit/s that a host may send by each of its interfaces, all its ranks together; 0: no bound.",
 		count(0, 10_000_000, func(v *Values) *int { return &v.NetRate })},
 	{"HCCL_NET_TC", "0", "Traffic class of packets to other hosts: the byte TOS of IPv4, the traffic class of IPv6; 0: the system's.",

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hccl.dev/hccl/internal/secure/securetest"
 	"hccl.dev/hccl/proto"
 )
 
@@ -34,8 +35,11 @@ func drive(out proto.Out, in proto.In, a, b *node, n int, size uint64) {
 }
 
 func TestSlicesAllocateNothing(t *testing.T) {
-	for _, size := range []uint64{8, 64 << 10, MaxSlice} {
+	for k, size := range []uint64{8, 64 << 10, MaxSlice, 8, MaxSlice} {
 		nodes := mesh(t, 2, loopback)
+		if k > 2 {
+			nodes = sealedBy(t, 2, 1, loopback, securetest.Pair)
+		}
 		out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
 		nodes[0].Take()
 		nodes[1].Take()

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/secure"
 )
 
 // conn is one socket, a rail to another process: frames out of the link's peers, frames into their flows.
@@ -33,6 +35,8 @@ type conn struct {
 	zero    *zeroCopy              // nil: all that is sent is copied
 	send    sender
 	recv    receiver
+	seal    *sealing   // nil: in clear; guarded by the link's tx baton
+	unseal  *unsealing // the same; guarded by the rx baton
 }
 
 // The states of a rail. Only the tender (tend.go) makes one a suspect and live again.
@@ -44,14 +48,14 @@ const (
 )
 
 // newConn takes over fd. An error names the step that failed.
-func newConn(l *Link, rail uint8, fd int) (*conn, error) {
+func newConn(l *Link, rail uint8, fd int, keys *secure.Session) (*conn, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("cannot make the socket non-blocking: %w", err)
 	}
 	unix.CloseOnExec(fd)
 	// Latency only, and not an option of unix sockets: a failure is no fault.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	return &conn{link: l, rail: rail, fd: fd}, nil
+	return &conn{link: l, rail: rail, fd: fd, seal: newSealing(keys), unseal: newUnsealing(keys)}, nil
 }
 
 // fail ends the rail. Others take over what it had; without others the other process is gone, and writers to it and readers hear why.

@@ -1,10 +1,9 @@
 package tcp
 
 import (
-	"io"
-
 	"golang.org/x/sys/unix"
 
+	"hccl.dev/hccl/internal/secure"
 	"hccl.dev/hccl/net/staging"
 )
 
@@ -47,17 +46,15 @@ func (c *conn) take() (moved, drained bool) {
 		if c.recv.done {
 			return moved, true
 		}
-		n, short, e := c.recv.fill(c.fd)
-		switch {
-		case e == unix.EINTR:
+		n, short, err := c.recv.fill(c.fd, c.unseal)
+		switch err {
+		case nil:
+		case unix.EINTR:
 			continue
-		case e == unix.EAGAIN:
+		case unix.EAGAIN:
 			return moved, true
-		case e != 0:
-			c.ended(sysErr("recvmsg", e))
-			return true, true
-		case n == 0:
-			c.ended(io.EOF)
+		default:
+			c.ended(err)
 			return true, true
 		}
 		total += n
@@ -79,7 +76,14 @@ func (c *conn) take() (moved, drained bool) {
 // ended is the end of the stream. After a goodbye it is as it should be.
 func (c *conn) ended(err error) {
 	c.recv.done = true
-	if !c.left {
+	switch {
+	case err == secure.ErrForged:
+		c.fail(&ForgedError{Cause: err})
+		return
+	case !c.left:
+		if e, ok := err.(unix.Errno); ok {
+			err = sysErr("recvmsg", e)
+		}
 		c.fail(&GoneError{Cause: err})
 		return
 	}
@@ -88,8 +92,8 @@ func (c *conn) ended(err error) {
 	c.link.flush() // what came up meanwhile asks for a new rail
 }
 
-// fill reads once. parse has left less than a frame of the stash, or nothing when a slice is under way.
-func (r *receiver) fill(fd int) (n int, short bool, e unix.Errno) {
+// fill reads once; short: nothing is left to read. parse has left less than a frame of the stash, or nothing when a slice is under way.
+func (r *receiver) fill(fd int, by *unsealing) (n int, short bool, err error) {
 	copy(r.stash[:], r.stash[r.r:r.w])
 	r.r, r.w = 0, r.w-r.r
 	iov, rest := r.iov[1:], 0
@@ -103,13 +107,10 @@ func (r *receiver) fill(fd int) (n int, short bool, e unix.Errno) {
 	r.iov[1].Base = &r.stash[r.w]
 	r.iov[1].SetLen(len(r.stash) - r.w)
 	room := rest + len(r.stash) - r.w
-	n, e = recvmsg(fd, iov)
-	if e != 0 {
-		return 0, false, e
-	}
+	n, short, err = by.recv(fd, iov, room)
 	r.got += min(n, rest)
 	r.w += max(n-rest, 0)
-	return n, n < room, 0
+	return n, short, err
 }
 
 // parse takes whole frames, and the beginning of a slice, from what was read. An error is the end of the link.

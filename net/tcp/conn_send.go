@@ -44,13 +44,13 @@ func (c *conn) sendSome(most, batch int) (moved bool) {
 	if c.blocked.Load() || s.broken {
 		return false
 	}
-	for ; most > 0 && (s.first < s.count || c.fill(batch)); most-- {
+	for ; most > 0 && (s.first < s.count || c.seal.pending() || c.fill(batch)); most-- {
 		c.blocked.Store(true)
 		n, e := c.write()
 		switch e {
 		case 0:
 			s.sent(n)
-			c.sent.Store(c.sent.Load() + uint64(n))
+			c.sent.Store(c.sent.Load() + uint64(c.seal.passed(n)))
 			c.whose.Store(s.whose)
 			moved = true
 		case unix.EINTR:
@@ -66,7 +66,7 @@ func (c *conn) sendSome(most, batch int) (moved bool) {
 		}
 		c.blocked.Store(false)
 	}
-	if s.bye && s.first == s.count && !s.broken {
+	if s.bye && s.first == s.count && !c.seal.pending() && !s.broken {
 		s.broken = true // nothing may follow
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
 		c.said.Store(true)

@@ -133,7 +133,7 @@ func TestBadFramesNameTheRank(t *testing.T) {
 		"unknown type 99":    with(1, 99),
 		"no such flow":       with(2, 3),
 		"channel 64":         with(4, MaxChannels),
-		"key 1":              with(6, 1),
+		"reserved bytes":     with(6, 1),
 		"at most 2048":       with(9, 9),
 		"at most 262144":     encoded(header{typ: frameData, length: MaxSlice + 1}),
 		"at most 0":          encoded(header{typ: frameGoodbye, length: 1}),
@@ -226,7 +226,7 @@ func TestAddThatFailsClosesTheDescriptor(t *testing.T) {
 	}
 	for _, rail := range []int{-1, MaxRails} {
 		x, y := pair(t)
-		if err := d.AddRail(1, rail, x); err == nil {
+		if err := d.AddRail(1, rail, x, nil); err == nil {
 			t.Errorf("AddRail(%d) has no error", rail)
 		}
 		if _, err := unix.FcntlInt(uintptr(x), unix.F_GETFD, 0); !errors.Is(err, unix.EBADF) {

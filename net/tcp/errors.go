@@ -40,6 +40,21 @@ func (e *FrameError) Error() string {
 // Result is the error's value in NCCL's ABI.
 func (e *FrameError) Result() int { return resultRemote }
 
+// ForgedError says that a sealed connection brought what the rank at its other end did not send so.
+type ForgedError struct {
+	Rank  int
+	Cause error
+}
+
+func (e *ForgedError) Error() string {
+	return fmt.Sprintf("on the way from rank %d: %v", e.Rank, e.Cause)
+}
+
+func (e *ForgedError) Unwrap() error { return e.Cause }
+
+// Result is the error's value in NCCL's ABI.
+func (e *ForgedError) Result() int { return resultRemote }
+
 var (
 	errClosed    = errors.New("this communicator's connections are closed")
 	errTwice     = errors.New("there is one already")

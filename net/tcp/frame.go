@@ -14,7 +14,7 @@ import (
 //	 2  kind         1   of the flow: pair, all, msg
 //	 3  0            1
 //	 4  channel      2   of the flow
-//	 6  key          2   which key the payload is sealed with; 0: none
+//	 6  0            2
 //	 8  length       4   bytes of payload behind the header
 //	12  lane         4   \
 //	16  operation    8    } proto.Tag
@@ -23,7 +23,7 @@ import (
 //	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released; control messages heard;
 //	                     leave: all slices of the route so far
 //	48  route        8   which rank of which communicator sends it to which; 0: a frame of the rail
-//	56  seal        16   authentication tag of the sealed payload; zero without a key
+//	56  0           16
 //	72  payload
 const (
 	wireVersion = 3
@@ -84,8 +84,8 @@ func (h *header) decode(b []byte) string {
 	if b[0] != wireVersion {
 		return fmt.Sprintf("wire version %d, this library speaks %d", b[0], wireVersion)
 	}
-	if key := binary.LittleEndian.Uint16(b[6:]); key != 0 {
-		return fmt.Sprintf("sealed with key %d, but no key was agreed", key)
+	if reserved := binary.LittleEndian.Uint16(b[6:]); reserved != 0 {
+		return fmt.Sprintf("reserved bytes are %d, not 0", reserved)
 	}
 	return h.check()
 }

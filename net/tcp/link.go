@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"hccl.dev/hccl/internal/secure"
 )
 
 // Link is a pair of processes: this one, and another. It carries what the peers of all communicators that the two have in common send
@@ -50,11 +52,11 @@ func (n *Net) NewLink(needs func()) *Link {
 func (l *Link) OnRail(told func(rail int, err error)) { l.onRail = told }
 
 // AddRail gives the link a connection: a connected stream socket whose other end is authenticated and calls it by the same number,
-// below MaxRails. It takes the place of a rail of that number: who connects anew has given the one before up. The
-// descriptor belongs to the link from here on, also when AddRail fails.
-func (l *Link) AddRail(rail, fd int) error {
+// below MaxRails. It takes the place of a rail of that number: who connects anew has given the one before up. What goes
+// over it is sealed by keys, nil: in clear. The descriptor belongs to the link from here on, also when AddRail fails.
+func (l *Link) AddRail(rail, fd int, keys *secure.Session) error {
 	keepFD(fd)
-	if err := l.add(rail, fd); err != nil {
+	if err := l.add(rail, fd, keys); err != nil {
 		closeFD(fd)
 		return fmt.Errorf("cannot take a connection over as rail %d: %w", rail, err)
 	}
@@ -63,25 +65,25 @@ func (l *Link) AddRail(rail, fd int) error {
 	return nil
 }
 
-func (l *Link) add(rail, fd int) error {
+func (l *Link) add(rail, fd int, keys *secure.Session) error {
 	if rail < 0 || rail >= MaxRails {
 		return fmt.Errorf("there are %d", MaxRails)
 	}
-	old, err := l.swap(rail, fd)
+	old, err := l.swap(rail, fd, keys)
 	if err == nil && old != nil && old.state.Load() != railParting { // one that parts is read to its end
 		old.fail(&GoneError{Cause: errReplaced})
 	}
 	return err
 }
 
-func (l *Link) swap(rail, fd int) (old *conn, err error) {
+func (l *Link) swap(rail, fd int, keys *secure.Session) (old *conn, err error) {
 	n := l.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l.dead.Load() != nil {
 		return nil, errClosed
 	}
-	c, err := newConn(l, uint8(rail), fd)
+	c, err := newConn(l, uint8(rail), fd, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,9 @@ func (l *Link) swap(rail, fd int) (old *conn, err error) {
 	if l.live() != 0 {
 		c.share()
 	}
-	c.zero = newZeroCopy(fd, n.opts.ZeroCopy)
+	if keys == nil { // what is sealed has been copied
+		c.zero = newZeroCopy(fd, n.opts.ZeroCopy)
+	}
 	old = l.rails[rail].Swap(c) // before its first event
 	if err := n.enrol(c); err != nil {
 		l.rails[rail].Store(old)
@@ -183,6 +187,8 @@ func about(err error, rank int) error {
 		return &GoneError{Rank: rank, Orderly: e.Orderly, Cause: e.Cause}
 	case *FrameError:
 		return &FrameError{Rank: rank, What: e.What}
+	case *ForgedError:
+		return &ForgedError{Rank: rank, Cause: e.Cause}
 	}
 	return err
 }

@@ -28,6 +28,23 @@ func recvError(fd int, control []byte) (int, unix.Errno) {
 	return int(msg.Controllen), e
 }
 
+// send sends what the socket takes of b, as sendmsg does.
+func send(fd int, b []byte) (int, unix.Errno) {
+	n, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+	return int(n), e
+}
+
+// recv fills b with what has arrived, as recvmsg does.
+func recv(fd int, b []byte) (int, unix.Errno) {
+	n, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		unix.MSG_DONTWAIT, 0, 0)
+	return int(n), e
+}
+
+// bytesOf is the memory that v describes.
+func bytesOf(v *unix.Iovec) []byte { return unsafe.Slice(v.Base, v.Len) }
+
 // epollReady returns the number of events that are there now.
 func epollReady(fd int, events []unix.EpollEvent) int {
 	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(events))),

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/device"
+	"hccl.dev/hccl/internal/secure"
+	"hccl.dev/hccl/internal/secure/securetest"
 	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 )
@@ -162,9 +164,11 @@ func joined(net *Net, links []*Link, id uint64, me int) *node {
 }
 
 // Add gives the link to a rank its first rail.
-func (d *node) Add(rank, fd int) error { return d.AddRail(rank, 0, fd) }
+func (d *node) Add(rank, fd int) error { return d.AddRail(rank, 0, fd, nil) }
 
-func (d *node) AddRail(rank, rail, fd int) error { return d.links[rank].AddRail(rail, fd) }
+func (d *node) AddRail(rank, rail, fd int, keys *secure.Session) error {
+	return d.links[rank].AddRail(rail, fd, keys)
+}
 
 // Tend looks after the rails of the node's process.
 func (d *node) Tend() { d.net.Tend() }
@@ -236,6 +240,11 @@ func mesh(tb testing.TB, n int, wire wiring) []*node { return railed(tb, n, 1, w
 
 // railed is mesh with several rails between any two ranks.
 func railed(tb testing.TB, n, rails int, wire wiring) []*node {
+	return sealedBy(tb, n, rails, wire, inClear)
+}
+
+// sealedBy is railed with keys for each connection.
+func sealedBy(tb testing.TB, n, rails int, wire wiring, keys keying) []*node {
 	nodes := make([]*node, n)
 	for r := range nodes {
 		nodes[r] = newNode(r, n)
@@ -244,7 +253,7 @@ func railed(tb testing.TB, n, rails int, wire wiring) []*node {
 	for a := range nodes {
 		for b := range a {
 			for k := range rails {
-				lay(tb, nodes, a, b, k, wire)
+				layBy(tb, nodes, a, b, k, wire, keys)
 			}
 		}
 	}
@@ -254,11 +263,17 @@ func railed(tb testing.TB, n, rails int, wire wiring) []*node {
 // lay connects ranks a and b by a rail.
 func lay(tb testing.TB, nodes []*node, a, b, rail int, wire wiring) {
 	tb.Helper()
+	layBy(tb, nodes, a, b, rail, wire, inClear)
+}
+
+func layBy(tb testing.TB, nodes []*node, a, b, rail int, wire wiring, keys keying) {
+	tb.Helper()
 	x, y := wire(tb)
-	if err := nodes[a].AddRail(b, rail, x); err != nil {
+	j, k := keys(tb)
+	if err := nodes[a].AddRail(b, rail, x, j); err != nil {
 		tb.Fatal(err)
 	}
-	if err := nodes[b].AddRail(a, rail, y); err != nil {
+	if err := nodes[b].AddRail(a, rail, y, k); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -358,16 +373,19 @@ func get(tb testing.TB, i proto.In) (b []byte, ok bool) {
 	return b, true
 }
 
-// eachWay runs a test over both kinds of sockets, and over several rails, read by the background and by the thread itself.
+// eachWay runs a test over both kinds of sockets, sealed ones, and over several rails, read by the background and by the thread itself.
 func eachWay(t *testing.T, n int, run func(t *testing.T, nodes []*node)) {
-	for name, rails := range map[string]int{"unix": 1, "tcp": 1, "rails": 3} {
-		wire := loopback
-		if name == "unix" {
+	for name, rails := range map[string]int{"unix": 1, "tcp": 1, "sealed": 1, "rails": 3} {
+		wire, keys := loopback, inClear
+		switch name {
+		case "unix":
 			wire = pair
+		case "sealed":
+			keys = securetest.Pair
 		}
 		for _, polls := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/polls=%v", name, polls), func(t *testing.T) {
-				nodes := railed(t, n, rails, wire)
+				nodes := sealedBy(t, n, rails, wire, keys)
 				for _, d := range nodes {
 					d.polls = polls
 				}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"hccl.dev/hccl/internal/secure/securetest"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/porttest"
 )
@@ -28,10 +29,14 @@ func content(writer, number, n int) []byte {
 func odd(writer, number int) int { return (number*37 + writer*101) % 300 }
 
 func TestPortsConform(t *testing.T) {
-	for name, wire := range map[string]wiring{"unix": pair, "tcp": loopback} {
+	for name, wire := range map[string]wiring{"unix": pair, "tcp": loopback, "sealed": loopback} {
+		keys := inClear
+		if name == "sealed" {
+			keys = securetest.Pair
+		}
 		t.Run(name, func(t *testing.T) {
 			porttest.Conformance(t, func(t *testing.T, n int) porttest.Fixture {
-				nodes := mesh(t, n, wire)
+				nodes := sealedBy(t, n, 1, wire, keys)
 				f := porttest.Fixture{MaxSlice: MaxSlice}
 				for _, d := range nodes {
 					d.Take()

@@ -205,7 +205,7 @@ func TestLastWordsOutliveTheirRail(t *testing.T) {
 		t.Cleanup(func() { d.Close(0) })
 	}
 	ours, theirs := pair(t) // nobody reads the other end
-	if err := nodes[0].AddRail(1, 0, ours); err != nil {
+	if err := nodes[0].AddRail(1, 0, ours, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := nodes[0].Control(1, []byte("last words")); err != nil {

@@ -49,7 +49,10 @@ func newZeroCopy(fd, from int) *zeroCopy {
 // write sends what the socket takes of the batch, up to where the next piece goes another way.
 func (c *conn) write() (int, unix.Errno) {
 	s, z := &c.send, c.zero
-	if z == nil {
+	switch {
+	case c.seal != nil:
+		return c.seal.send(c.fd, s.iov[s.first:s.count])
+	case z == nil:
 		return sendmsg(c.fd, s.iov[s.first:s.count], 0)
 	}
 	end := s.first

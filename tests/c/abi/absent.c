@@ -12,7 +12,6 @@ static void all(ncclComm_t c) {
   ncclWindow_t win;
   ncclUniqueId id;
   void* p;
-  ncclEncryptionConfig_t secret = NCCL_ENCRYPTION_CONFIG_INITIALIZER;
   ncclLsaBarrierHandle_t barrier;
   memset(&id, 0, sizeof id);
   ABSENT(c, "ncclCommShrink", ncclCommShrink(c, NULL, 0, &child, NULL, NCCL_SHRINK_DEFAULT));
@@ -24,7 +23,6 @@ static void all(ncclComm_t c) {
   ABSENT(c, "ncclSignal", ncclSignal(0, 0, 0, 0, c, NULL));
   ABSENT(c, "ncclWaitSignal", ncclWaitSignal(0, NULL, c, NULL));
   ABSENT(c, "ncclDevCommCreate", ncclDevCommCreate(c, NULL, NULL));
-  ABSENT(NULL, "ncclSetEncryption", ncclSetEncryption(&secret));
   ABSENT(NULL, "ncclLsaBarrierCreateRequirement", ncclLsaBarrierCreateRequirement(ncclTeamWorld(c), 1, &barrier, NULL));
   CHECK(ncclTeamLsa(c).nRanks == 0, "a team of nobody");
 }
