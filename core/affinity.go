@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -96,12 +97,12 @@ const onHost = -1 // the GPU of a rank on host memory
 func (c *Comm) machine(dump bool) *topo.Machine {
 	f := machineBy(sight{c.settings.TopoFile, dump})
 	for _, fault := range f.Report.Faults {
-		text := fault.String()
-		log.WarnOnce("topology: "+text, "topology: %s", text)
+		text := finding(f, fault)
+		log.WarnOnce(text, "%s", text)
 	}
 	for _, note := range f.Report.Notes {
-		text := note.String()
-		log.InfoOnce(log.Graph, "topology: "+text, "topology: %s", text)
+		text := finding(f, note)
+		log.InfoOnce(log.Graph, text, "%s", text)
 	}
 	log.InfoOnce(log.Graph, "topology from "+f.From, "topology: this machine, by %s", f.From)
 	if !dump {
@@ -113,6 +114,14 @@ func (c *Comm) machine(dump bool) *topo.Machine {
 		c.log.Info(log.Graph, "topology: rank %d has written %s", c.rank, c.settings.TopoDumpFile)
 	}
 	return f.Machine
+}
+
+// finding is a fault or note as the log has it: what stands in a line names the file, and else it is of this machine.
+func finding(f *detect.Found, what topo.Fault) string {
+	if what.Line > 0 {
+		return fmt.Sprintf("topology: %s: %s", f.File, what)
+	}
+	return fmt.Sprintf("topology: %s", what)
 }
 
 // severalNodes reports whether the machine has more than one NUMA node.

@@ -1,12 +1,9 @@
 package core
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -20,6 +17,7 @@ import (
 	"hccl.dev/hccl/graph/topo"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/internal/regular"
 	"hccl.dev/hccl/proto/wire"
 )
 
@@ -149,7 +147,7 @@ func plugged(file, host string) (name string, group int32) {
 	if file == "" {
 		return "", -1
 	}
-	text, err := readRegular(file)
+	text, err := regular.Read(file, fabric.MostBytes)
 	at := fabric.Place{Group: -1}
 	if err == nil {
 		at, err = fabric.PlaceOf(text, host)
@@ -213,34 +211,12 @@ func tellGraphFile(file, what string) {
 }
 
 func readGraphs(file string) ([]ncclxml.Search, *topo.Report, error) {
-	text, err := readRegular(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	return ncclxml.ReadSearches(bytes.NewReader(text), nil)
-}
-
-// readRegular reads a file that a person has named. A pipe or device could be without end.
-func readRegular(file string) ([]byte, error) {
-	if info, err := os.Stat(file); err != nil {
-		return nil, reasonOf(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, reasonOf(err)
-	}
-	return text, nil
-}
-
-// reasonOf is an error without the file's name, which is said already.
-func reasonOf(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
+	defer func() { _ = f.Close() }()
+	return ncclxml.ReadSearches(f, nil) // which reads so much and no more
 }
 
 // tellHosts says which hosts' topologies differ. It is one rank's to say.

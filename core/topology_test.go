@@ -1,12 +1,15 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/cost/store"
@@ -92,8 +95,18 @@ func TestBadGraphFiles(t *testing.T) {
 	if err := os.WriteFile(cut, []byte("<graphs version=\"1\">\n<graph"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	pipe := filepath.Join(folder, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := filepath.Join(folder, "long.xml")
+	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil { // a hole: more than memory holds
+		t.Fatal(err)
+	}
 	for file, says := range map[string]string{
 		cut:                              "cut.xml: it is not used: line 2",
+		pipe:                             "it is no regular file",
+		long:                             "long.xml: it is not used: the file is longer than 64 MiB",
 		folder:                           "it is no regular file",
 		filepath.Join(folder, "missing"): "missing: it is not used: no such file",
 		graphFile(t):                     "it has no rings",
@@ -109,6 +122,21 @@ func TestBadGraphFiles(t *testing.T) {
 		if text := said(); strings.Count(text, says) != 1 {
 			t.Errorf("%q is not said once in\n%s", says, text)
 		}
+	}
+}
+
+// A fault in a topology file is told with the file and the line, and quotes no more of the text than a person reads.
+func TestFaultsNameTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "topo.xml")
+	text := "<system version=\"1\">\n<cpu numaid=\"0\" arch=\"" + strings.Repeat("z", 4000) + "\"/></system>"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := logged(t, "WARN")
+	testkit.Setenv(t, "NCCL_TOPO_FILE", file)
+	sums(t)
+	if got := said(); strings.Count(got, "topology: "+file+": line 2: NUMA node 0 has arch \"zzz") != 1 || len(got) > 1000 {
+		t.Errorf("%d bytes are said: %.2000s", len(got), got)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/regular"
 	"hccl.dev/hccl/internal/replace"
 )
 
@@ -46,6 +47,7 @@ type Found struct {
 	Machine *topo.Machine
 	Report  *topo.Report // of faults in files and of what is odd here
 	From    string       // for people: what the machine is made of
+	File    string       // the one that it was made by, to which lines in the report belong; "" where there is none
 	// Plan is the machine that rings are laid for: Machine; but where a file has GPUs and this machine has none, the one in the file as
 	// it is written, since somebody wants to see what would be done there.
 	Plan *topo.Machine
@@ -95,7 +97,7 @@ func (s *Settings) running() *Found {
 // file is the topology to go by and its name; "" if there is none.
 func (s *Settings) file() (read func() (fs.File, error), name string) {
 	if s.File != "" {
-		return func() (fs.File, error) { return os.Open(s.File) }, s.File
+		return func() (fs.File, error) { return regular.Open(s.File) }, s.File
 	}
 	if _, err := fs.Stat(s.Root, virtual); err == nil {
 		return func() (fs.File, error) { return s.Root.Open(virtual) }, "/" + virtual
@@ -120,7 +122,7 @@ func (f *Found) goBy(open func() (fs.File, error), name string) {
 	topo.Clean(m, again)
 	f.Report.Faults = distinct(slices.Concat(said.Faults, again.Faults, f.Report.Faults))
 	f.Report.Notes = distinct(slices.Concat(ofLines(said.Notes), again.Notes, f.Report.Notes))
-	f.Machine, f.From = m, name+", completed by "+f.From
+	f.Machine, f.File, f.From = m, name, name+", completed by "+f.From
 }
 
 // hasGPU reports whether a machine has a GPU that ranks could compute on, also one that no driver was asked for.
@@ -135,7 +137,7 @@ func hasGPU(m *topo.Machine) (found bool) {
 func readFile(open func() (fs.File, error)) (*topo.Machine, *topo.Report, error) {
 	in, err := open()
 	if err != nil {
-		return nil, nil, err // names the file
+		return nil, nil, err
 	}
 	defer func() { _ = in.Close() }()
 	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -128,11 +129,16 @@ func TestPlanOfMachineWithGPUs(t *testing.T) {
 
 // A file that cannot be used is a fault, and so is one that cannot be written; the machine is the running one.
 func TestFilesThatCannotBeUsed(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for file, says := range map[string]string{
 		filepath.Join(t.TempDir(), "none.xml"): "no such file",
 		write(t, "<graphs version=\"1\"/>"):    "the root is <graphs>",
 		write(t, "<system version=\"1\"><cpu"): "ends inside an element",
 		t.TempDir():                            "no regular file",
+		pipe:                                   "no regular file", // nobody writes to it: who opened it would wait
 	} {
 		s := on(t, "vm-one-card")
 		s.File, s.Dump = file, filepath.Join(file, "no", "folder.xml")

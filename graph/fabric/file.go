@@ -32,8 +32,8 @@ type linkForm struct {
 
 // ReadFile reads a fabric from JSON.
 func ReadFile(text []byte) (*Fabric, error) {
-	if len(text) > maxJSON {
-		return nil, fmt.Errorf("a fabric of %d bytes: at most %d are read", len(text), maxJSON)
+	if len(text) > MostBytes {
+		return nil, fmt.Errorf("a fabric of %d bytes: at most %d are read", len(text), MostBytes)
 	}
 	var form fileForm
 	d := json.NewDecoder(bytes.NewReader(text))

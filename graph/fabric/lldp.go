@@ -14,14 +14,14 @@ type Neighbor struct {
 	Port      string
 }
 
-// maxJSON bounds what is read: a host has some dozens of interfaces.
-const maxJSON = 16 << 20
+// MostBytes bounds what is read: a host has some dozens of interfaces.
+const MostBytes = 16 << 20
 
 // ReadLLDP reads what lldpd tells: the output of `lldpcli show neighbors -f json` or of `-f json0`. Neighbours that are no switches
 // (other hosts say so by their capabilities) are left out.
 func ReadLLDP(text []byte) ([]Neighbor, error) {
-	if len(text) > maxJSON {
-		return nil, fmt.Errorf("LLDP neighbours of %d bytes: at most %d are read", len(text), maxJSON)
+	if len(text) > MostBytes {
+		return nil, fmt.Errorf("LLDP neighbours of %d bytes: at most %d are read", len(text), MostBytes)
 	}
 	var root any
 	if err := json.Unmarshal(text, &root); err != nil {

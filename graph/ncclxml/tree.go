@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"hccl.dev/hccl/graph/topo"
 )
 
 const (
@@ -38,7 +40,9 @@ type Error struct {
 	What, Remedy string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("line %d: %s; %s", e.Line, e.What, e.Remedy) }
+func (e *Error) Error() string {
+	return topo.Fault{Line: e.Line, What: e.What, Remedy: e.Remedy}.String()
+}
 
 // element is one element of the file.
 type element struct {

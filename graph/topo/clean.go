@@ -53,7 +53,7 @@ func (c *cleaner) cpu(cpu *CPU) {
 		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has no arch; %s, and NCCL does not start with such a file", cpu.NUMA, bus),
 			"write arch=\"x86_64\", \"arm64\" or \"ppc64\"")
 	case cpu.Arch != "x86_64" && cpu.Arch != "arm64" && cpu.Arch != "ppc64":
-		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has arch %q, which is not known; %s", cpu.NUMA, cpu.Arch, bus),
+		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has arch %.40q, which is not known; %s", cpu.NUMA, cpu.Arch, bus),
 			"write arch=\"x86_64\", \"arm64\" or \"ppc64\"")
 	case cpu.Arch == "x86_64":
 		c.x86(cpu, bus)
@@ -75,7 +75,7 @@ func (c *cleaner) x86(cpu *CPU, bus string) {
 		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has no vendor; %s, and NCCL does not start with such a file", cpu.NUMA, bus),
 			"write vendor=\"GenuineIntel\" or \"AuthenticAMD\"")
 	case !slices.Contains([]string{intel, amd, zhaoxin, shanghai}, cpu.Vendor):
-		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has vendor %q, which is not known; %s", cpu.NUMA, cpu.Vendor, bus),
+		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has vendor %.40q, which is not known; %s", cpu.NUMA, cpu.Vendor, bus),
 			"write the vendor as /proc/cpuinfo has it: \"GenuineIntel\" or \"AuthenticAMD\"")
 	case cpu.Vendor == intel && (cpu.Family == 0 || cpu.Model == 0):
 		c.Fault(cpu.Line, fmt.Sprintf("NUMA node %d has no familyid or modelid; %s, as on the oldest", cpu.NUMA, bus),

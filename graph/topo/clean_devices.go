@@ -52,7 +52,7 @@ func (c *cleaner) class(d *Device) {
 	case !d.Class.known() && d.Class == "":
 		c.Fault(d.Line, fmt.Sprintf("pci %s has no class; it counts as a switch", d.BusID), "write the class as lspci -Dn has it, as 0x060400")
 	case !d.Class.known():
-		c.Fault(d.Line, fmt.Sprintf("pci %s has class %q, which is not known; it counts as a switch", d.BusID, string(d.Class)),
+		c.Fault(d.Line, fmt.Sprintf("pci %s has class %.40q, which is not known; it counts as a switch", d.BusID, string(d.Class)),
 			"write 0x030200 for a GPU, 0x020000 or 0x020700 for a NIC, 0x060400 for a switch")
 	case len(d.GPUs) > 0 && d.NIC == nil && d.Class.Role() == RoleNIC, d.NIC != nil && len(d.GPUs) == 0 && d.Class.Role() == RoleGPU:
 		c.Fault(d.Line, fmt.Sprintf("pci %s holds %s but has class %s; what it holds counts", d.BusID, holds, d.Class),
@@ -64,7 +64,7 @@ var widths = []int{0, 1, 2, 4, 8, 12, 16, 32}
 
 func (c *cleaner) speed(d *Device) {
 	if _, known := laneUnits(d.Speed); !known && d.Speed != "" {
-		c.Fault(d.Line, fmt.Sprintf("pci %s has link_speed %q, which begins with no known speed; it counts as 8 GT/s", d.BusID, d.Speed),
+		c.Fault(d.Line, fmt.Sprintf("pci %s has link_speed %.40q, which begins with no known speed; it counts as 8 GT/s", d.BusID, d.Speed),
 			"write it as the kernel does: \"2.5 GT/s PCIe\", 5.0, 8.0, 16.0, 32.0 or 64.0")
 	}
 	if !slices.Contains(widths, d.Width) {

@@ -47,13 +47,13 @@ func (c *cleaner) leadsNowhere(d *Device, l *NVLink) bool {
 		c.Fault(l.Line, fmt.Sprintf("an NVLink entry of GPU %s counts 0 links; it is ignored", d.BusID),
 			"write how many links there are, or take it out")
 	case l.Class.Role() == RoleGPU && err != nil:
-		c.Fault(l.Line, fmt.Sprintf("an NVLink of GPU %s leads to %q, which is no bus id; it is ignored", d.BusID, l.Target),
+		c.Fault(l.Line, fmt.Sprintf("an NVLink of GPU %s leads to %.40q, which is no bus id; it is ignored", d.BusID, l.Target),
 			"write the other GPU's bus id")
 	case err == nil && target == own:
 		c.Fault(l.Line, fmt.Sprintf("an NVLink of GPU %s leads to itself; it is ignored", d.BusID),
 			"write the bus id of the GPU at the other end")
 	case !l.Class.known():
-		c.Fault(l.Line, fmt.Sprintf("an NVLink of GPU %s leads to class %q, which is not known; it counts as leading to an NVSwitch", d.BusID,
+		c.Fault(l.Line, fmt.Sprintf("an NVLink of GPU %s leads to class %.40q, which is not known; it counts as leading to an NVSwitch", d.BusID,
 			string(l.Class)), "write tclass 0x030200 for a GPU, 0x068000 for an NVSwitch, 0x068001 for the CPU")
 		return false
 	default:

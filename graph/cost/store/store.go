@@ -10,12 +10,12 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/internal/regular"
 	"hccl.dev/hccl/internal/replace"
 )
 
@@ -65,7 +65,7 @@ func (w Where) Read(topology string) (*cost.Measures, error) {
 	if name == "" {
 		return nil, nil
 	}
-	text, err := read(name)
+	text, err := regular.Read(name, mostBytes)
 	if errors.Is(err, fs.ErrNotExist) && w.File == "" {
 		return nil, nil
 	}
@@ -77,35 +77,6 @@ func (w Where) Read(topology string) (*cost.Measures, error) {
 		return nil, fmt.Errorf("%s is not used: %w; hccl topo probe measures anew", name, err)
 	}
 	return found, nil
-}
-
-func read(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, reason(err)
-	}
-	if !info.Mode().IsRegular() { // a pipe would be waited for
-		return nil, errors.New("it is no regular file")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, reason(err)
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
-	if len(text) > mostBytes {
-		return nil, fmt.Errorf("it has more than %d bytes", mostBytes)
-	}
-	return text, err
-}
-
-// reason is an error of the system without the file's name.
-func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 // Write keeps measures and returns the file's name.
