@@ -1,0 +1,56 @@
+package core
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hccl.dev/hccl/internal/testkit"
+	"hccl.dev/hccl/internal/testkit/netns"
+)
+
+// Whatever way a connection between two hosts comes about, nothing of what ranks send can be read on any cable if they have a key: the
+// first one, at once or when it is needed, further rails, and those that come back after a rest, asked for by either end.
+func TestConnectionsOfEveryKindAreSealed(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("a key for all ranks, of many bytes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ file, connects string }{
+		"in clear":    {"", "1"}, // so that this test is known to see what can be read
+		"at once":     {key, "1"},
+		"when needed": {key, "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			readable := watched(t, "HCCL_PRECONNECT="+c.connects, "HCCL_NET_IDLE=0.2", "HCCL_ENCRYPTION_KEY_FILE="+c.file)
+			if want := c.file == ""; readable != [2]bool{want, want} {
+				t.Errorf("what crosses each rail can be read: %v", readable)
+			}
+		})
+	}
+}
+
+// watched has two ranks on two hosts with two rails connect again and again, and reports for each rail whether frames could be read.
+func watched(t *testing.T, env ...string) (readable [2]bool) {
+	l, ranks := pooled(t, 2, env...)
+	second := l.Rail()
+	captures := []*netns.Capture{l.Capture(0, 0), l.Capture(0, second)}
+	asks(t, ranks, "make")
+	for range 2 {
+		both := func() bool { n := asks(t, ranks, "sum"); return n[0] >= 2 }
+		testkit.Eventually(t, patience, "both rails", both)
+		testkit.Eventually(t, patience, "end of the connections", func() bool { return asks(t, ranks, "look") == [2]int{} })
+	}
+	asks(t, ranks, "make")
+	disperse(t, ranks)
+	for rail, c := range captures {
+		for _, packet := range c.Stop() {
+			readable[rail] = readable[rail] || bytes.Contains(packet, goodbye) || bytes.Contains(packet, slice)
+		}
+	}
+	return readable
+}
+
+// How frames of net/tcp begin: the one by which each rail goes to rest, and a slice for all ranks on channel 0.
+var goodbye, slice = []byte{3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, []byte{3, 1, 1, 0, 0, 0, 0, 0}
