@@ -38,11 +38,11 @@ type fabricFlags struct {
 func topoFabricCommand() *cobra.Command {
 	var o fabricFlags
 	cmd := &cobra.Command{Use: "fabric NETWORK", Short: "shows the network above the hosts: routes, and how flows share links",
-		Long: fabricHelp, Args: cobra.ExactArgs(1)}
+		Long: fabricHelp, Args: oneNetwork}
 	f := cmd.Flags()
 	f.Float64Var(&o.gbps, "gbps", 25, "`GB/s` of a generated network's links, each way")
 	f.IntVarP(&o.k, "ways", "k", 8, "how many `ways` between two hosts are looked at")
-	f.IntVar(&o.parts, "parts", 2, "into how many `parts` (channels) each flow is cut")
+	f.Var(ranged(&o.parts, 2, 1, 1024), "parts", "into how many parts (channels) each flow is cut")
 	f.StringVar(&o.table, "table", "", "print the routing table of `HOST`")
 	f.StringArrayVar(&o.rings, "ring", nil, "a group of `HOSTS` that communicates around a ring; may be given several times")
 	f.BoolVar(&o.json, "json", false, "print JSON")
@@ -55,6 +55,15 @@ func topoFabricCommand() *cobra.Command {
 		return o.show(cmd.OutOrStdout(), net)
 	}
 	return cmd
+}
+
+const networks = "a file, or fat-tree:K, dragonfly:A,P,H or rail:HOSTS,RAILS,PERLEAF,SPINES"
+
+func oneNetwork(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("name one network: %s", networks)
+	}
+	return nil
 }
 
 // readFabric makes the network that spec names.
@@ -89,11 +98,21 @@ func numbersOf(text string) (numbers []int, err error) {
 	return numbers, nil
 }
 
+// readBounded is a file's content, or what a pipe brings: so much, and a byte more that shows that there is more.
+func readBounded(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 // readFabricFile reads a network, or this host's neighbours.
 func readFabricFile(name string) (*fabric.Fabric, error) {
-	text, err := os.ReadFile(name)
+	text, err := readBounded(name, fabric.MostBytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w; name a file, or fat-tree:K, dragonfly:A,P,H or rail:HOSTS,RAILS,PERLEAF,SPINES", err)
+		return nil, fmt.Errorf("%w; name %s", err, networks)
 	}
 	neighbors, notLLDP := fabric.ReadLLDP(text)
 	if notLLDP != nil {

@@ -34,6 +34,9 @@ func TestTopoFabric(t *testing.T) {
 		{"fat-tree:4 --table core0", 1, "no host"},
 		{empty + " --table x", 1, "none"},
 		{"nothing-there", 1, "no such file"},
+		{"/dev/zero", 1, "at most 16777216 are read"}, // without end
+		{"", 1, "name one network"},
+		{"fat-tree:4 --ring all --parts 0", 1, "from 1 to 1024"},
 	} {
 		out, text, status := hccl(t, append([]string{"topo", "fabric"}, strings.Fields(c.args)...)...)
 		if status != c.status || !strings.Contains(out+text, c.want) {

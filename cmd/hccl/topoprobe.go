@@ -11,6 +11,9 @@ import (
 	"hccl.dev/hccl/graph/sysfs"
 )
 
+// leastProbe is what a message has at least, in bytes, whose rate is kept for rings to go by.
+const leastProbe = 4 << 10
+
 // probe is a run that measures the ways between ranks, in place of operations.
 type probe struct {
 	bytes   size
@@ -41,6 +44,9 @@ func topoProbeCommand(lib *string) *cobra.Command {
 			}
 			if a.ranks < 2 {
 				return fmt.Errorf("%d rank: a way needs two; see --ranks", a.ranks)
+			}
+			if p.bytes < leastProbe {
+				return fmt.Errorf("-b %d: so short a message tells the latency and not the rate; give %d or more", p.bytes, leastProbe)
 			}
 			a.probe, a.limit = p, 10*p.seconds+60
 			return a.begin()

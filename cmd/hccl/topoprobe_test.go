@@ -137,6 +137,10 @@ func TestCrowdedProbe(t *testing.T) {
 			}
 		}
 	}
+	if _, text, status := hccl(t, "topo", "probe", "--lib", lib, "--ranks", "2", "-b", "0"); status != 1 ||
+		!strings.Contains(text, "4096 or more") {
+		t.Errorf("messages of nothing: status %d, %s", status, text)
+	}
 	if _, text, status := hccl(t, "topo", "probe", "--lib", lib, "--ranks", "1"); status != 1 || !strings.Contains(text, "needs two") {
 		t.Errorf("status %d, %s", status, text)
 	}
