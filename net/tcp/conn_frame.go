@@ -24,7 +24,7 @@ func (c *conn) frame(h *header) error {
 		c.dropped(h.seq)
 		return nil
 	case frameGone:
-		c.link.forgotten(h.seq)
+		c.link.forgotten(h.seq, h.ack != 0)
 		return nil
 	case frameGoodbye:
 		c.left = true
@@ -63,10 +63,10 @@ func (c *conn) stray(h *header) error {
 	switch h.typ {
 	case frameControl:
 		c.recv.r += int(h.length)
-		c.link.answer(h.route)
+		c.link.answer(stray{route: h.route})
 		c.recv.asks = true
 	case frameData:
-		c.link.answer(h.route)
+		c.link.answer(stray{route: h.route})
 		c.recv.asks = true
 		c.recv.flow = nil
 		return c.begin(h)

@@ -35,7 +35,7 @@ type Link struct {
 
 	mu     sync.Mutex
 	peers  map[uint64]*peer // by the route of what they send; guarded by mu
-	strays []uint64         // routes that lead to nobody, to be told of; guarded by mu
+	strays []stray          // to be told of; guarded by mu
 	grave  []*conn          // dead rails whose place another has taken; guarded by Net.mu
 }
 
@@ -130,6 +130,9 @@ func (l *Link) detach(p *peer) {
 	l.mu.Lock()
 	delete(l.peers, p.here)
 	l.mu.Unlock()
+	if p.lost() == nil && !l.idle(p) {
+		l.answer(stray{p.here, true})
+	}
 	for k := range l.rails {
 		if c := l.rails[k].Load(); c != nil {
 			c.recv.disown(p)

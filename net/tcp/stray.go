@@ -3,14 +3,21 @@ package tcp
 import "slices"
 
 // A rank that leaves in a hurry, while its sockets are full, may be gone before its goodbye is in one of them: the link stays, and the
-// others would wait. So who gets a frame for nobody answers that there is nobody.
+// others would wait. So who gets a frame for nobody answers that there is nobody. A rank whose goodbye is out, and promises slices that
+// did not get away, says so without being asked.
 
-// answer has the other end told that a route leads to nobody.
-func (l *Link) answer(route uint64) {
+// stray is a route that leads to nobody.
+type stray struct {
+	route uint64
+	cut   bool // not all that was promised was sent
+}
+
+// answer has the other end told of a stray.
+func (l *Link) answer(s stray) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !slices.Contains(l.strays, route) {
-		l.strays = append(l.strays, route)
+	if !slices.Contains(l.strays, s) {
+		l.strays = append(l.strays, s)
 		l.asked.Store(true)
 	}
 }
@@ -21,14 +28,19 @@ func (c *conn) fillAnswers() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.strays) > 0 && c.send.frames < batchFrames {
-		c.send.head(&header{typ: frameGone, seq: l.strays[0]})
+		h := header{typ: frameGone, seq: l.strays[0].route}
+		if l.strays[0].cut {
+			h.ack = 1
+		}
+		c.send.head(&h)
 		l.strays = l.strays[1:]
 	}
 	l.asked.Store(len(l.strays) > 0)
 }
 
-// forgotten ends the peer that is sent to by a route: nobody is there any more. One whose goodbye was heard stays gone in order.
-func (l *Link) forgotten(route uint64) {
+// forgotten ends the peer that is sent to by a route: nobody is there any more. One whose goodbye was heard stays gone in order, unless
+// what it promised will not come.
+func (l *Link) forgotten(route uint64, cut bool) {
 	l.mu.Lock()
 	var p *peer
 	for _, at := range l.peers {
@@ -37,7 +49,7 @@ func (l *Link) forgotten(route uint64) {
 		}
 	}
 	l.mu.Unlock()
-	if p != nil && !p.quits {
+	if p != nil && (cut || !p.quits) {
 		p.lose(&GoneError{Rank: p.rank, Cause: errForgotten})
 	}
 }

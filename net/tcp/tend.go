@@ -127,7 +127,7 @@ func (n *Net) feel(c *conn, now time.Time) {
 	if err != nil || info.Bytes_acked != q.acked || q.since.IsZero() || !q.waits {
 		q.since, q.moves = now, true
 	} else {
-		q.moves = info.Retransmits == 0 && info.Backoff == 0
+		q.moves = info.Retransmits == 0 && info.Backoff == 0 && !held(info)
 	}
 	if err == nil {
 		c.measure(info)
@@ -175,10 +175,13 @@ func (l *Link) Rails() (list []RailState) {
 	return list
 }
 
-// waiting reports whether bytes wait for the path: they are on the wire, or could be, since the peer has room. Without a route all of
-// them may stay behind.
-func waiting(info *unix.TCPInfo) bool {
-	return info.Unacked > 0 || info.Notsent_bytes > 0 && info.Snd_wnd >= lowWater
+// waiting reports whether bytes wait for the path: they are on the wire, or could be.
+func waiting(info *unix.TCPInfo) bool { return info.Unacked > 0 || held(info) }
+
+// held reports whether the kernel keeps all that it has though the peer has room for a packet: without a route, or where the device
+// itself refuses packets as large as these. It counts no retransmissions then.
+func held(info *unix.TCPInfo) bool {
+	return info.Unacked == 0 && info.Notsent_bytes > 0 && info.Snd_wnd >= info.Snd_mss
 }
 
 // share prepares the socket for its place among others: it holds no more than it can send soon, so that each rail takes what it can
