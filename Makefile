@@ -71,9 +71,10 @@ $(LIB)/libnccl.so $(LIB)/libhccl_compat.so: $(LIB)/libnccl.so.2
 
 core: $(LIB)/libhccl_core.so ## build the Go core
 
+# netgo: crypto/tls brings the package net, whose resolver would otherwise call what older systems have in a library of its own.
 $(LIB)/libhccl_core.so: $(CORE_SRC) Makefile $(OBJ)/tools
 	@mkdir -p $(LIB)
-	CGO_ENABLED=1 CC="$(CC)" LINK_CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags "$(CORE_LD)" \
+	CGO_ENABLED=1 CC="$(CC)" LINK_CC="$(CC)" $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -tags netgo -ldflags "$(CORE_LD)" \
 	  -o $@ ./capi
 	@rm -f $(LIB)/libhccl_core.h
 
