@@ -171,5 +171,9 @@ func (f *far) railLost(rail int, err error) {
 		err = cause
 	}
 	label, rank := f.label()
+	if rank < 0 { // no communicator needs it: the other process has ended, or is about to
+		log.Info(log.Net, "rail %d to a process that shares no communicator any more failed: %v", rail, err)
+		return
+	}
 	log.Warn("communicator %s: rail %d to rank %d failed, others take its place: %v", label, rail, rank, err)
 }

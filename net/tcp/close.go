@@ -101,6 +101,7 @@ func (f *Fabric) free() {
 				p.link.detach(p)
 			}
 		}
+		f.ended = true
 		f.net.stirred = slices.DeleteFunc(f.net.stirred, func(s *Fabric) bool { return s == f })
 	})
 	f.mu.Lock()

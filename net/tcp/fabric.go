@@ -56,6 +56,7 @@ type Fabric struct {
 	stance    atomic.Int32 // away, reads or leans
 	rung      atomic.Bool  // something came that another thread has read
 	stirred   bool         // in Net.stirred; guarded by the rx baton
+	ended     bool         // nobody is woken any more; guarded by the rx baton
 
 	ends sync.Mutex            // held while core is told of an end
 	mu   sync.Mutex            // guards opening ports

@@ -104,9 +104,9 @@ func (f *Fabric) Give() {
 	f.net.serve(f)
 }
 
-// stir notes that something came for f. The rx baton is held.
+// stir notes that something came for f, unless f has ended: a socket may still hold slices of it. The rx baton is held.
 func (n *Net) stir(f *Fabric) {
-	if !f.stirred {
+	if !f.stirred && !f.ended {
 		f.stirred = true
 		n.stirred = append(n.stirred, f)
 	}
