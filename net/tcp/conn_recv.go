@@ -73,14 +73,14 @@ func (c *conn) take() (moved, drained bool) {
 	return moved, false
 }
 
-// ended is the end of the stream. After a goodbye it is as it should be.
+// ended is the end of the stream. After a goodbye it is as it should be, and where all ranks over there have left: their process ends.
 func (c *conn) ended(err error) {
 	c.recv.done = true
 	switch {
 	case err == secure.ErrForged:
 		c.fail(&ForgedError{Cause: err})
 		return
-	case !c.left:
+	case !c.left && !c.link.deserted():
 		if e, ok := err.(unix.Errno); ok {
 			err = sysErr("recvmsg", e)
 		}

@@ -148,6 +148,18 @@ func (l *Link) detach(p *peer) {
 	}
 }
 
+// deserted reports whether all ranks at the other end have said goodbye. The rx baton is held.
+func (l *Link) deserted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.peers {
+		if !p.quits {
+			return false
+		}
+	}
+	return len(l.peers) > 0
+}
+
 // find is the peer that sends by a route, nil if there is none any more.
 func (l *Link) find(route uint64) *peer {
 	l.mu.Lock()
