@@ -31,7 +31,7 @@ type collective struct {
 	call   *Call
 	header shm.Header
 	seq    uint64
-	mail   bool // by the one-shot path that is shared with C
+	mail   bool // by the path that is shared with C
 	agreed int  // ranks below this have made the same call, see confirmed
 	told   bool // the others have its header, over TCP: once, since whatever arrives looks like progress to those who wait
 	run    *proto.Run

@@ -1,4 +1,4 @@
-// The hot state of a communicator, and the one-shot operations of the ranks of one host. See the package comment.
+// The hot state of a communicator, and the operations that ranks of one host do in C. See the package comment.
 #ifndef HCCL_FAST_HOT_H
 #define HCCL_FAST_HOT_H
 #include <stddef.h>
