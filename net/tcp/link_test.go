@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hccl.dev/hccl/internal/testkit"
 	"hccl.dev/hccl/proto"
 )
@@ -130,5 +132,44 @@ func TestLinkAtRest(t *testing.T) {
 		if err := errors.Join(nodes[0].goneErr(1), nodes[1].goneErr(0)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A socket still holds part of a slice when the communicator that sent it ends. Nobody of that one is woken when there is room: what the
+// waking touches may be gone.
+func TestRoomWakesNobodyWhoHasEnded(t *testing.T) {
+	nodes := mesh(t, 2, loopback)
+	more := again(t, nodes, 2)
+	more[1].Take() // its process does not read
+	for c := range 16 {
+		for out := outOf(t, more[0], proto.Pair, c, 1); put(t, out, make([]byte, MaxSlice)); {
+		}
+	}
+	more[0].Fabric.Close(0)
+	select {
+	case <-more[0].bell:
+	default:
+	}
+	more[1].Give()
+	more[1].until(t, "end of the other rank", func() bool { return more[1].goneErr(0) != nil })
+	more[0].net.exclusively(func() {}) // who reads there has rung for all
+	select {
+	case <-more[0].bell:
+		t.Error("a communicator that has ended was woken")
+	default:
+	}
+}
+
+// A process ends whose ranks have all said goodbye: that its sockets say none is no failure of a rail.
+func TestEndOfAProcessIsNoFailure(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	socket := nodes[0].rail(1, 1).fd
+	nodes[0].Fabric.Close(hang)
+	nodes[1].until(t, "goodbye", func() bool { return nodes[1].goneErr(0) != nil })
+	_ = unix.Shutdown(socket, unix.SHUT_RDWR)
+	testkit.Eventually(t, hang, "end of the rail", func() bool { return !nodes[1].links[0].Live(1) })
+	nodes[1].net.exclusively(func() {}) // who reads there has told of it
+	if n := nodes[1].cuts.Load(); n != 0 {
+		t.Errorf("%d rails failed", n)
 	}
 }
