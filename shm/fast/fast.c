@@ -11,12 +11,16 @@
 
 enum { LAST_HANDLE_OF_NULL_STREAM = 2 }; // NULL, cudaStreamLegacy and cudaStreamPerThread are the synchronous stream
 
-static int wanted(const struct hot* h, const struct hccl_item* it) {
-  if (it->kind != HCCL_ITEM_CALL || (uintptr_t)it->stream > LAST_HANDLE_OF_NULL_STREAM) return 0;
-  if (it->algo && it->algo[0]) return 0;
-  if (!__atomic_load_n(&h->open, __ATOMIC_ACQUIRE) || __atomic_load_n(h->why, __ATOMIC_RELAXED)) return 0;
-  if (hccl_hot_fits(it->func, (uint32_t)it->type, (uint32_t)it->red, it->count, h->n)) return 1;
-  return it->min_channels <= 1 && h->two.room && hccl_two_fits(h, it->func, (uint32_t)it->type, (uint32_t)it->red, it->count);
+enum { ELSEWHERE, MAIL, TWO_SHOT };
+
+// The way that a call takes, or would: only the lock's holder may look at the room, which the core takes away from who needs none.
+static int way_of(const struct hot* h, const struct hccl_item* it) {
+  if (it->kind != HCCL_ITEM_CALL || (uintptr_t)it->stream > LAST_HANDLE_OF_NULL_STREAM) return ELSEWHERE;
+  if (it->algo && it->algo[0]) return ELSEWHERE;
+  if (!__atomic_load_n(&h->open, __ATOMIC_ACQUIRE) || __atomic_load_n(h->why, __ATOMIC_RELAXED)) return ELSEWHERE;
+  if (hccl_hot_fits(it->func, (uint32_t)it->type, (uint32_t)it->red, it->count, h->n)) return MAIL;
+  int fits = it->min_channels <= 1 && hccl_two_fits(h, it->func, (uint32_t)it->type, (uint32_t)it->red, it->count);
+  return fits ? TWO_SHOT : ELSEWHERE;
 }
 
 // Waits for the others as long as it is likely to be short. POLL_NOT_YET: it is not, or there is a reason to look up.
@@ -39,8 +43,9 @@ static int await(struct hot* h) {
 
 int hccl_fast(void* hot, const struct hccl_item* it) {
   struct hot* h = hot;
-  if (!wanted(h, it) || !hccl_hot_try(h)) return -1;
-  if (!__atomic_load_n(&h->open, __ATOMIC_ACQUIRE)) { // closed while we took the lock
+  int way = way_of(h, it);
+  if (way == ELSEWHERE || !hccl_hot_try(h)) return -1;
+  if (!__atomic_load_n(&h->open, __ATOMIC_ACQUIRE) || (way == TWO_SHOT && !h->two.room)) { // lost while we took the lock
     hccl_hot_unlock(h);
     return -1;
   }

@@ -293,7 +293,8 @@ func build(t testing.TB, flags ...string) string {
 	}
 	kernels, _ := filepath.Glob("../../device/host/*.c")
 	out := filepath.Join(t.TempDir(), "driver")
-	args := append(flags, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", out, "testdata/driver/driver.c", "hot.c", "twoshot.c", "fast.c")
+	args := append(flags, "-std=gnu11", "-pthread", "-Wall", "-Wextra", "-Werror", "-o", out, "testdata/driver/driver.c",
+		"hot.c", "twoshot.c", "fast.c")
 	if text, err := exec.Command(cc, append(append(args, kernels...), "-lm")...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cc, err, text)
 	}

@@ -58,7 +58,7 @@ func (h *Hot) setRoom(at device.Ptr, off uint64) {
 	h.c.two.room, h.c.two.room_off = (*C.char)(pointer(uintptr(at))), C.uint64_t(off)
 }
 
-// roomFits says at compile time that a room is what C takes it for.
+// A room and a rank's lines are what C takes them for: else this does not compile.
 var _ = [1]struct{}{}[shm.RoomSize-2*C.ROOM_SLOTS*C.SLOT]
 
 var _ = [1]struct{}{}[unsafe.Sizeof(C.struct_shots{})-3*C.LINE]
