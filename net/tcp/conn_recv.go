@@ -80,7 +80,7 @@ func (c *conn) ended(err error) {
 	case err == secure.ErrForged:
 		c.fail(&ForgedError{Cause: err})
 		return
-	case !c.left && !c.link.deserted():
+	case !c.left && !c.link.leaves():
 		if e, ok := err.(unix.Errno); ok {
 			err = sysErr("recvmsg", e)
 		}
@@ -90,6 +90,28 @@ func (c *conn) ended(err error) {
 	c.state.Store(railDead)
 	c.link.net.dying.Store(true)
 	c.link.flush() // what came up meanwhile asks for a new rail
+}
+
+// lastWords bounds, in quanta, what is read of a rail for the goodbyes in it.
+const lastWords = 64
+
+// leaves reports whether all ranks at the other end have said goodbye, by a rail that may not have been read so far. A process does not
+// end before the goodbyes have come to this host.
+func (l *Link) leaves() bool {
+	for k := range l.rails {
+		c := l.rails[k].Load()
+		if c == nil || c.closed || c.recv.done {
+			continue
+		}
+		drained := false
+		for n := 0; !drained && n < lastWords && !l.deserted(); n++ {
+			_, drained = c.read()
+		}
+		if !drained {
+			l.net.goOn(c)
+		}
+	}
+	return l.deserted()
 }
 
 // fill reads once; short: nothing is left to read. parse has left less than a frame of the stash, or nothing when a slice is under way.

@@ -173,3 +173,21 @@ func TestEndOfAProcessIsNoFailure(t *testing.T) {
 		t.Errorf("%d rails failed", n)
 	}
 }
+
+// The end of one rail may be read before the goodbyes, which came earlier by another.
+func TestEndIsReadBeforeTheGoodbye(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	nodes[1].Take() // its process does not read
+	nodes[0].Fabric.Close(hang)
+	other := 1 - int(nodes[0].links[1].lead)
+	_ = unix.Shutdown(nodes[0].rail(1, other).fd, unix.SHUT_RDWR)
+	end := nodes[1].rail(0, other)
+	nodes[1].net.exclusively(func() {
+		for !end.recv.done {
+			nodes[1].net.read(end)
+		}
+	})
+	if n := nodes[1].cuts.Load(); n != 0 {
+		t.Errorf("%d rails failed", n)
+	}
+}

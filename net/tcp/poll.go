@@ -237,12 +237,19 @@ func (n *Net) event(e *unix.EpollEvent) (moved bool) {
 	return moved
 }
 
-// read lets c read its quantum. A connection stands in more once: step empties it first.
+// read lets c read its quantum.
 func (n *Net) read(c *conn) bool {
 	moved, drained := c.read()
 	if !drained {
+		n.goOn(c)
+	}
+	return moved
+}
+
+// goOn has c read again, as no event would say that it may. A connection stands in more once: step empties it first.
+func (n *Net) goOn(c *conn) {
+	if !c.recv.more {
 		c.recv.more = true
 		n.more = append(n.more, c)
 	}
-	return moved
 }
