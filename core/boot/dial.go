@@ -35,6 +35,7 @@ type dialing struct {
 	retry   time.Time
 	why     []string
 	refused time.Time // since when every address refuses, or the service hangs up at our proof; zero: it does not
+	closed  bool      // it was an inbox of this process
 }
 
 // way is the interface from which to connect to an address, nil where routes may decide.
@@ -76,6 +77,10 @@ func (d *dialing) turn() (*stream, error) {
 		if time.Now().Before(d.retry) {
 			return nil, nil
 		}
+		if s := current(); s != nil && s.closed(d.key) {
+			d.closed = true
+			return nil, d.rest(errClosed, true)
+		}
 		if d.here != nil && d.here.owns(d.key) && !apart.Load() {
 			return d.within()
 		}
@@ -97,15 +102,26 @@ func (d *dialing) turn() (*stream, error) {
 
 // within connects two ranks of this process.
 func (d *dialing) within() (*stream, error) {
-	s := d.here.meetNear(d.key, d.secret, d.from, d.purpose, d.bell)
-	if s != nil {
+	if s := d.here.meetNear(d.key, d.secret, d.from, d.purpose, d.bell); s != nil {
 		return s, nil
 	}
-	if d.refused.IsZero() {
+	return nil, d.rest(errNobody, true)
+}
+
+// rest waits before the next attempt.
+func (d *dialing) rest(err error, refused bool) error {
+	if !refused {
+		d.refused = time.Time{}
+	} else if d.refused.IsZero() {
 		d.refused = time.Now()
 	}
 	d.retry = time.Now().Add(retryMost / 4)
-	return nil, errNobody
+	return err
+}
+
+// refuses reports whether the other end, which listened when it gave its addresses away, does no more: for so long, or for certain.
+func (d *dialing) refuses(long time.Duration) bool {
+	return d.closed || !d.refused.IsZero() && time.Since(d.refused) > long
 }
 
 // prove answers the greeting of the host, inside a handshake where this process has a pre-shared key.
@@ -132,15 +148,10 @@ func (d *dialing) again(err error) error {
 	if d.race != nil {
 		d.why = d.race.why
 	}
-	if no := d.s != nil || d.race.none == len(d.addrs); !no {
-		d.refused = time.Time{}
-	} else if d.refused.IsZero() {
-		d.refused = time.Now()
-	}
+	refuses := d.s != nil || d.race.none == len(d.addrs)
 	d.close()
 	d.race, d.s, d.shaking = nil, nil, nil
-	d.retry = time.Now().Add(retryMost / 4)
-	return err
+	return d.rest(err, refuses)
 }
 
 func (d *dialing) join(greeting []byte) []byte {
@@ -233,7 +244,7 @@ func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint
 		if other := (*KeyError)(nil); errors.As(last, &other) {
 			return none, other
 		}
-		if last != nil && !d.refused.IsZero() && time.Since(d.refused) > refusedLong {
+		if last != nil && d.refuses(refusedLong) {
 			return none, &SilentError{-1, "refuses connections at " + d.reasons(last), true}
 		}
 		if err := lim.check(); err == errDeadline || err == nil && last != nil && d.refused.IsZero() && lim.silent(began) {

@@ -35,6 +35,7 @@ var (
 	errNobody   = errors.New("no address answers")
 	errStranger = errors.New("somebody else answers there")
 	errSilent   = errors.New("it takes connections but says nothing")
+	errClosed   = errors.New("its rank has gone")
 	errLost     = errors.New("it hangs up") // it died, gave its place to another process, or does not know the secret
 )
 

@@ -1,9 +1,6 @@
 package boot
 
-import (
-	"net/netip"
-	"time"
-)
+import "net/netip"
 
 // Reach begins a connection to whichever of addrs answers first, see Dial. An error that Turn reports does not end it: it tries again.
 func Reach(addrs []netip.AddrPort, key Key, secret []byte, purpose uint8) *Attempt {
@@ -12,7 +9,7 @@ func Reach(addrs []netip.AddrPort, key Key, secret []byte, purpose uint8) *Attem
 
 // Refused reports whether the other end, which listened when it gave its addresses away, has refused for a second.
 func (a *Attempt) Refused() bool {
-	return !a.d.refused.IsZero() && time.Since(a.d.refused) > refusedLong
+	return a.d.refuses(refusedLong)
 }
 
 // Reasons are the addresses, and why each of them has led nowhere.

@@ -231,7 +231,7 @@ func (x *rounds) push(k int, l *link) error {
 		if other := (*KeyError)(nil); errors.As(err, &other) {
 			return &KeyError{l.peer, fmt.Sprintf("rank %d cannot talk to rank %d: %s", x.rank, l.peer, other.Text)}
 		}
-		if err != nil && !l.dial.refused.IsZero() && time.Since(l.dial.refused) > lostAfter {
+		if err != nil && l.dial.refuses(lostAfter) {
 			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
 				l.peer, x.rank, l.dial.reasons(err))}
 		}

@@ -130,6 +130,16 @@ func (s *Service) NewKey() Key {
 // owns reports whether NewKey has made the key.
 func (s *Service) owns(k Key) bool { return [8]byte(k[:8]) == s.tag }
 
+// closed reports whether the key is one of ours whose inbox has been closed: keys are given away when theirs is open.
+func (s *Service) closed(k Key) bool {
+	if !s.owns(k) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inboxes[k] == nil
+}
+
 // Strangers counts the connections that were closed because they proved nothing in time.
 func (s *Service) Strangers() uint64 { return s.strangers.Load() }
 

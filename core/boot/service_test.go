@@ -165,6 +165,19 @@ func (c *fdCount) count() (open, bad int) {
 	return len(c.open), c.bad
 }
 
+// Who looks for a rank of its own process that has given up is told so at once, and does not ask for a second whether it really has.
+func TestRankOfThisProcessHasGone(t *testing.T) {
+	svc, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, secret := svc.NewKey(), []byte("secret")
+	svc.Expect(key, secret).Close()
+	if _, err := Dial(svc.Addrs(), key, secret, 0, 1, within(60)); err == nil || !strings.Contains(err.Error(), errClosed.Error()) {
+		t.Errorf("got %v, want %v", err, errClosed)
+	}
+}
+
 // Meetings, also those that fail, leave no descriptor, and the books agree with the kernel's.
 func TestDescriptorsAreReported(t *testing.T) {
 	svc := testService(t)
