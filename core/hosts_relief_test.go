@@ -11,17 +11,24 @@ import (
 
 // Networks that let a connection be made and then carry nothing: a new one gets over it.
 
-// The only rail, or one of two, loses large packets.
+// The only rail, or one of two, loses large packets, among them those of a handshake.
 func TestLargePacketsAreLost(t *testing.T) {
-	for _, rails := range []int{1, 2} {
-		t.Run(fmt.Sprint(rails), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		rails int
+		env   []string
+	}{
+		"the only rail": {1, nil},
+		"one of two":    {2, nil},
+		"sealed":        {1, []string{sealedBy(t)}},
+	} {
+		t.Run(name, func(t *testing.T) {
 			l := hosts(t, 2)
-			for range rails {
+			for range c.rails {
 				l.Rail()
 			}
-			l.LoseLarge(rails - 1)
+			l.LoseLarge(c.rails - 1)
 			const times = 4
-			ranks := onHosts(t, l, []int{0, 1}, 1<<18)
+			ranks := onHosts(t, l, []int{0, 1}, 1<<18, c.env...)
 			tell(ranks, times)
 			finish(t, ranks, 0, times)
 			disperse(t, ranks)

@@ -13,22 +13,30 @@ import (
 // Whatever way a connection between two hosts comes about, nothing of what ranks send can be read on any cable if they have a key: the
 // first one, at once or when it is needed, further rails, and those that come back after a rest, asked for by either end.
 func TestConnectionsOfEveryKindAreSealed(t *testing.T) {
-	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte("a key for all ranks, of many bytes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct{ file, connects string }{
-		"in clear":    {"", "1"}, // so that this test is known to see what can be read
+	const clear = "HCCL_ENCRYPTION_KEY_FILE="
+	key := sealedBy(t)
+	for name, c := range map[string]struct{ key, connects string }{
+		"in clear":    {clear, "1"}, // so that this test is known to see what can be read
 		"at once":     {key, "1"},
 		"when needed": {key, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			readable := watched(t, "HCCL_PRECONNECT="+c.connects, "HCCL_NET_IDLE=0.2", "HCCL_ENCRYPTION_KEY_FILE="+c.file)
-			if want := c.file == ""; readable != [2]bool{want, want} {
+			readable := watched(t, "HCCL_PRECONNECT="+c.connects, "HCCL_NET_IDLE=0.2", c.key)
+			if want := c.key == clear; readable != [2]bool{want, want} {
 				t.Errorf("what crosses each rail can be read: %v", readable)
 			}
 		})
 	}
+}
+
+// sealedBy makes a key and returns the setting that names it.
+func sealedBy(t *testing.T) string {
+	t.Helper()
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("a key for all ranks, of many bytes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "HCCL_ENCRYPTION_KEY_FILE=" + key
 }
 
 // watched has two ranks on two hosts with two rails connect again and again, and reports for each rail whether frames could be read.

@@ -46,6 +46,10 @@ func (s *stream) send(b []byte) error {
 	return s.flush()
 }
 
+// smallPiece is how much goes in one packet, which passes wherever IPv6 does: a path that loses larger ones without a word would hold up
+// a handshake, or ranks that tell each other much, for ever. MSG_EOR keeps the kernel from joining pieces, also where it sends them again.
+const smallPiece = 1200
+
 func (s *stream) flush() error {
 	if s.near != nil && len(s.out) > 0 {
 		out := s.out
@@ -53,7 +57,7 @@ func (s *stream) flush() error {
 		return s.near.send(out)
 	}
 	for len(s.out) > 0 {
-		n, err := unix.SendmsgN(s.fd, s.out, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		n, err := unix.SendmsgN(s.fd, s.out[:min(len(s.out), smallPiece)], nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT|unix.MSG_EOR)
 		switch {
 		case err == unix.EAGAIN:
 			return nil

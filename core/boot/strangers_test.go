@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stranger behaves badly at addr, in one of several ways, and keeps some connections in held.
@@ -149,6 +151,15 @@ func (r *rawRank) answer() error {
 func (r *rawRank) sign(hello []byte) []byte {
 	body := hello[:len(hello)-macSize]
 	return append(body, mac(r.id.secret[:], "hccl hello", r.challenge, body)...)
+}
+
+// What the maker and ranks tell each other fits into packets that pass everywhere, also where a rank has many partners.
+func TestRollCallHasSmallPackets(t *testing.T) {
+	m := newMaker(t)
+	r := newRawRank(t, m.ID(), 0, 2)
+	if n, err := unix.GetsockoptInt(r.s.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG); err != nil || n > 1220 {
+		t.Errorf("segments of %d bytes, %v", n, err)
+	}
 }
 
 func TestOtherVersion(t *testing.T) {
