@@ -34,17 +34,18 @@ type far struct {
 	idle     time.Duration    // after which the sockets are let go of; 0: never
 	patience time.Duration    // with one that does not answer
 
-	call   *boot.Attempt // the first connection, or a knock, under way
-	began  time.Time     // since when a connection is wanted
-	again  time.Time     // when to knock again
-	wants  []*wantedRail // further ones that this process dials
-	aid    relief        // one beside rails that stand still
-	moved  uint64        // what had passed by the link at the last look
-	still  time.Time     // since when nothing more has
-	wanted atomic.Bool   // somebody needs a connection
+	call    *boot.Attempt // the first connection, or a knock, under way
+	began   time.Time     // since when a connection is wanted
+	again   time.Time     // when to knock again
+	wants   []*wantedRail // those that this process dials once there is one
+	planned [2]netip.Addr // first, as wants were made for it
+	aid     relief        // one beside rails that stand still
+	moved   uint64        // what had passed by the link at the last look
+	still   time.Time     // since when nothing more has
+	wanted  atomic.Bool   // somebody needs a connection
 
 	mu      sync.Mutex
-	first   [2]netip.Addr // the ends of the first connection; written under mu
+	first   [2]netip.Addr // the ends of rail 0; written under mu
 	users   []user        // guarded by mu
 	why     string        // why the last attempt failed; guarded by mu
 	changed chan struct{} // closed, and made anew, when there is a connection, or none to be had; guarded by mu
@@ -100,7 +101,7 @@ func (f *far) needs() {
 
 // connect waits until there is a connection.
 func (f *far) connect(lim boot.Limit) error {
-	for !f.link.Live(0) {
+	for !f.link.Open() {
 		f.needs()
 		if err := f.link.Lost(); err != nil {
 			return err
@@ -149,7 +150,7 @@ func (f *far) turn(now time.Time) (pace time.Duration, done bool) {
 	if f.link.Lost() != nil {
 		return idleTime, true
 	}
-	if !f.link.Live(0) {
+	if !f.link.Open() {
 		return f.raise(now), !f.used() && !f.wanted.Load()
 	}
 	f.began = time.Time{}
@@ -244,7 +245,7 @@ func (f *far) add(rail int, conn boot.Conn) {
 	}
 	f.still = time.Time{}
 	if rail == 0 {
-		f.plan()
+		f.plan(time.Now())
 	}
 	f.change()
 }
@@ -274,9 +275,7 @@ func (f *far) ends() (local, remote netip.Addr) {
 func (f *far) end() {
 	f.hangUp()
 	f.aid.hangUp()
-	for _, w := range f.wants {
-		w.hangUp()
-	}
+	f.drop()
 	f.inbox.Close()
 	f.link.Close()
 }

@@ -46,19 +46,31 @@ func (c *Comm) isRemote(p *wire.Peer) bool {
 	return me.BootID != p.BootID || me.NetNS != p.NetNS
 }
 
-// plan lists the rails to be dialled, once the first connection is there: each interface of ours with an address on its own network,
-// or, where it has none there, with one that no other interface of ours reaches directly. Each interface of either side is in one of
-// them.
-func (f *far) plan() {
-	nics := f.pool.svc.Interfaces()
-	if !f.dials || !f.remote || len(nics) < 2 || len(f.rails) < 2 || f.wants != nil {
+// plan lists the rails to be dialled, once the first connection is there: that one's way, should it fail while others go on, then each
+// interface of ours with an address on its own network, or, where it has none there, with one that no other interface of ours reaches
+// directly. Each interface of either side is in one of them. Where the first connection is made anew by another way, so is the plan.
+func (f *far) plan(now time.Time) {
+	if !f.dials || !f.remote || f.planned == f.first {
 		return
 	}
+	f.drop()
+	f.planned = f.first
+	first := f.ways()[0]
+	f.wants = append(f.wants, &wantedRail{by: first.by, to: first.to, worked: true, laid: now, pause: railPause})
+	nics := f.pool.svc.Interfaces()
 	for k, p := range pairRails(nics, f.rails, f.first, f.cross) {
 		if rail := k + 1; rail < tcp.MaxRails {
 			f.wants = append(f.wants, &wantedRail{rail: rail, by: nics[p[0]], to: f.rails[p[1]]})
 		}
 	}
+}
+
+// drop gives up what was planned.
+func (f *far) drop() {
+	for _, w := range f.wants {
+		w.hangUp()
+	}
+	f.wants = nil
 }
 
 // pairRails pairs interfaces here with addresses there, by their places in the lists. had is the connection that there is already;
@@ -92,6 +104,9 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 // lay goes on with the rails that are not there, and says when to come again.
 func (f *far) lay(now time.Time) (pace time.Duration) {
 	pace = idleTime
+	if f.link.Parts() { // it is let go of
+		return tendTime
+	}
 	for _, w := range f.wants {
 		pace = min(pace, tendTime)
 		if f.dial(w, now) {

@@ -227,6 +227,9 @@ func (l *Link) Live(rail int) bool {
 	return c != nil && c.state.Load() != railDead
 }
 
+// Open reports whether any rail is there and has not failed.
+func (l *Link) Open() bool { return l.with(railLive)|l.with(railSuspect)|l.with(railParting) != 0 }
+
 // Parts reports whether a rail has said goodbye and is not at its end.
 func (l *Link) Parts() bool { return l.with(railParting) != 0 }
 
