@@ -120,7 +120,7 @@ static int fixed_id(const char* text, unsigned char id[128], char* err, size_t e
   uint16_t port;
   if (hccl_meet_resolve(text, address, &port, err, errlen) != 0) return INVALID_ARGUMENT;
   put_head(id, port);
-  memcpy(id + HCCL_ID_ADDRESSES, address, sizeof address);
+  hccl_meet_pack(id + HCCL_ID_ADDRESSES, HCCL_ID_SIZE - HCCL_ID_ADDRESSES, address);
   id[HCCL_ID_COUNT] = id[HCCL_ID_FIXED] = 1;
   struct hccl_sha256 s;
   hccl_sha256_init(&s);
@@ -145,9 +145,8 @@ int hccl_meet_new_id(unsigned char id[128], char* err, size_t errlen) {
   const char* fixed = hccl_setting("NCCL_COMM_ID");
   if (errlen > 0) err[0] = 0;
   if (fixed && *fixed) return fixed_id(fixed, id, err, errlen);
-  unsigned char addresses[HCCL_ADDRESS_SIZE * HCCL_ID_MAX_ADDRESSES];
-  int n = hccl_meet_addresses(addresses, err, errlen);
-  if (n < 0) return INVALID_USAGE;
+  struct packed addresses;
+  if (hccl_meet_addresses(&addresses, err, errlen) != 0) return INVALID_USAGE;
   pthread_mutex_lock(&hccl_meet_mu);
   int res = own ? SUCCESS : make_own(err, errlen);
   if (res == SUCCESS) {
@@ -156,8 +155,9 @@ int hccl_meet_new_id(unsigned char id[128], char* err, size_t errlen) {
     put64(id + HCCL_ID_NUMBER, number);
     hccl_meet_secret(own, number, id + HCCL_ID_SECRET);
     memcpy(id + HCCL_ID_ROOT, own->tag, sizeof own->tag);
-    id[HCCL_ID_COUNT] = (unsigned char)n;
-    memcpy(id + HCCL_ID_ADDRESSES, addresses, (size_t)n * HCCL_ADDRESS_SIZE);
+    id[HCCL_ID_COUNT] = addresses.count;
+    id[HCCL_ID_LEFT] = addresses.left;
+    memcpy(id + HCCL_ID_ADDRESSES, addresses.bytes, sizeof addresses.bytes);
   }
   pthread_mutex_unlock(&hccl_meet_mu);
   return res;
@@ -173,10 +173,12 @@ static int64_t init_limit(void) {
 // Rank 0 of a fixed id listens for one roll call. A listener of the job before may be on its way out: up to a second for that.
 static int join_fixed(const unsigned char* id, char* err, size_t errlen) {
   struct root* r = new_root();
+  unsigned char address[HCCL_ADDRESS_SIZE];
   if (!r) return fail(SYSTEM_ERROR, err, errlen, "no memory", ENOMEM);
+  hccl_meet_unpack(id + HCCL_ID_ADDRESSES, address);
   for (int64_t until = hccl_meet_now() + 1000;;) {
     pthread_mutex_lock(&hccl_meet_mu); // no fork between the listener's birth and its place in the list
-    r->listener = hccl_meet_listen_at(id + HCCL_ID_ADDRESSES, (uint16_t)get16(id + HCCL_ID_PORT), err, errlen);
+    r->listener = hccl_meet_listen_at(address, (uint16_t)get16(id + HCCL_ID_PORT), err, errlen);
     if (r->listener >= 0 || errno != EADDRINUSE || hccl_meet_now() > until) break;
     pthread_mutex_unlock(&hccl_meet_mu);
     usleep(10000);

@@ -31,7 +31,7 @@
 #include <stddef.h>
 
 enum {
-  HCCL_WIRE_VERSION = 2,
+  HCCL_WIRE_VERSION = 3,
 
   // The unique id: 128 bytes.
   HCCL_ID_SIZE = 128,
@@ -44,9 +44,9 @@ enum {
   HCCL_ID_ROOT = 32,                // 8 random bytes that tell roots apart; not secret
   HCCL_ID_FIXED = 40,               // u8: made from NCCL_COMM_ID; rank 0 is the root, and the secret is none
   HCCL_ID_COUNT = 41,               // u8: addresses that follow
-  HCCL_ID_ADDRESSES = 42,
-  HCCL_ADDRESS_SIZE = 17, // u8: 4 or 6; then 16 bytes, of which IPv4 uses the first 4
-  HCCL_ID_MAX_ADDRESSES = 5,
+  HCCL_ID_LEFT = 42,                // u8: likely ones for which there was no room
+  HCCL_ID_ADDRESSES = 43,           // packed, likely ones first and loopback last
+  HCCL_ADDRESS_V4 = 0xf4, // a packed address: this and 4 bytes; or IPv6: u8 where zeros stand << 4 | how many, and the other bytes
 
   // The challenge.
   HCCL_CHALLENGE_SIZE = 32,

@@ -1,11 +1,9 @@
-// What the root needs of its host: time, random bytes, its addresses and a port.
+// What the root needs of its host: time, random bytes and a port.
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -46,87 +44,6 @@ int hccl_meet_random(void* out, size_t n) {
 const char* hccl_meet_library(void) {
   Dl_info info;
   return dladdr((void*)(uintptr_t)&hccl_meet_library, &info) && info.dli_fname ? info.dli_fname : "an unknown file";
-}
-
-// --- Interfaces ---
-
-// Whether NCCL_SOCKET_IFNAME (prefixes; "=" for whole names, "^" for all others) chooses an interface.
-static int chosen(const char* rule, const char* name) {
-  int not = rule[0] == '^', whole;
-  rule += not;
-  whole = rule[0] == '=';
-  for (const char* p = rule; *p;) {
-    if (*p == '=') p++;
-    size_t n = strcspn(p, ",");
-    if (n > 0 && strncmp(p, name, n) == 0 && (!whole || name[n] == 0)) return !not;
-    p += n + (p[n] == ',');
-  }
-  return not;
-}
-
-// Interfaces that rarely lead to another host come last, unless the user names them.
-static int doubtful(const char* name, const struct sockaddr* sa) {
-  static const char* const prefixes[] = {"docker", "virbr", "br-", "veth", "tun", "vpn", "cni", "podman"};
-  for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)
-    if (strncmp(name, prefixes[k], strlen(prefixes[k])) == 0) return 1;
-  const unsigned char* v4 = (const unsigned char*)&((const struct sockaddr_in*)sa)->sin_addr;
-  return sa->sa_family == AF_INET && v4[0] == 169 && v4[1] == 254;
-}
-
-static int usable(const struct ifaddrs* i) {
-  const char* want = hccl_setting("NCCL_SOCKET_FAMILY");
-  if (!i->ifa_addr || !(i->ifa_flags & IFF_UP)) return 0;
-  int family = i->ifa_addr->sa_family;
-  if (want && strcmp(want, "AF_INET") == 0 && family != AF_INET) return 0;
-  if (want && strcmp(want, "AF_INET6") == 0 && family != AF_INET6) return 0;
-  // The loopback device may have an address that other hosts reach.
-  if (family == AF_INET) return ((const unsigned char*)&((struct sockaddr_in*)i->ifa_addr)->sin_addr)[0] != 127;
-  if (family != AF_INET6) return 0;
-  // A link-local address means nothing on another host without the name of the interface there.
-  const struct in6_addr* v6 = &((struct sockaddr_in6*)i->ifa_addr)->sin6_addr;
-  return !IN6_IS_ADDR_LINKLOCAL(v6) && !IN6_IS_ADDR_LOOPBACK(v6);
-}
-
-static void put_address(unsigned char* out, const struct sockaddr* sa) {
-  memset(out, 0, HCCL_ADDRESS_SIZE);
-  out[0] = sa->sa_family == AF_INET ? 4 : 6;
-  if (out[0] == 4) memcpy(out + 1, &((const struct sockaddr_in*)sa)->sin_addr, 4);
-  else memcpy(out + 1, &((const struct sockaddr_in6*)sa)->sin6_addr, 16);
-}
-
-// A rule that matches nothing is the user's mistake, to be told at once and with what there is.
-static int no_such_interface(const char* rule, const struct ifaddrs* list, char* err, size_t errlen) {
-  int n = snprintf(err, errlen, "NCCL_SOCKET_IFNAME=%s matches no interface of this host; there are:", rule);
-  for (const struct ifaddrs* i = list; i; i = i->ifa_next) {
-    const struct ifaddrs* before = list;
-    while (before != i && strcmp(before->ifa_name, i->ifa_name)) before = before->ifa_next;
-    if (before == i && n > 0 && (size_t)n < errlen) n += snprintf(err + n, errlen - (size_t)n, " %s", i->ifa_name);
-  }
-  return -1;
-}
-
-int hccl_meet_addresses(unsigned char* out, char* err, size_t errlen) {
-  const char *rule = hccl_setting("NCCL_SOCKET_IFNAME"), *family = hccl_setting("NCCL_SOCKET_FAMILY");
-  struct ifaddrs* list = NULL;
-  int n = 0, matched = 0;
-  if (rule && !*rule) rule = NULL;
-  if (getifaddrs(&list) != 0) list = NULL;
-  for (int late = 0; late < 2; late++)
-    for (const struct ifaddrs* i = list; i; i = i->ifa_next) {
-      if (rule && !chosen(rule, i->ifa_name)) continue;
-      matched = 1;
-      if (!usable(i) || (!rule && doubtful(i->ifa_name, i->ifa_addr)) != late || n == HCCL_ID_MAX_ADDRESSES - 1) continue;
-      put_address(out + HCCL_ADDRESS_SIZE * n++, i->ifa_addr);
-    }
-  if (rule && list && !matched) n = no_such_interface(rule, list, err, errlen);
-  freeifaddrs(list);
-  if (n < 0) return n;
-  unsigned char* loopback = out + HCCL_ADDRESS_SIZE * n;
-  memset(loopback, 0, HCCL_ADDRESS_SIZE);
-  loopback[0] = family && strcmp(family, "AF_INET6") == 0 ? 6 : 4;
-  if (loopback[0] == 6) loopback[16] = 1;
-  else loopback[1] = 127, loopback[4] = 1;
-  return n + 1;
 }
 
 // --- Ports ---
@@ -231,7 +148,7 @@ int hccl_meet_resolve(const char* text, unsigned char* address, uint16_t* port, 
     snprintf(err, errlen, "the host %s of NCCL_COMM_ID cannot be resolved: %s", host, gai_strerror(e));
     return -1;
   }
-  put_address(address, found->ai_addr);
+  hccl_meet_put_address(address, found->ai_addr);
   *port = (uint16_t)p;
   freeaddrinfo(found);
   return 0;

@@ -1,6 +1,6 @@
 // What the parts of the root know of each other: meet.c (ids, fork), meet_serve.c (the thread), meet_conn.c (connections),
-// meet_hello.c (what ranks say), meet_roll.c (the roll call), meet_host.c (addresses, ports, random bytes). All state is guarded by
-// hccl_meet_mu, which the thread gives up only in poll().
+// meet_hello.c (what ranks say), meet_roll.c (the roll call), meet_addrs.c (addresses), meet_host.c (ports, random bytes). All state is
+// guarded by hccl_meet_mu, which the thread gives up only in poll().
 #ifndef HCCL_MEET_PARTS_H
 #define HCCL_MEET_PARTS_H
 #include <pthread.h>
@@ -122,12 +122,23 @@ void hccl_meet_full(void);                         // no descriptor is left
 void hccl_meet_hello(struct conn* c);   // a whole hello is in c->in
 void hccl_meet_request(struct conn* c); // a whole request is in c->request
 
+// meet_addrs.c. An address is u8 4 or 6, then 16 bytes, of which IPv4 uses the first 4.
+enum { HCCL_ADDRESS_SIZE = 17 };
+struct packed {
+  unsigned char count, left; // those there was room for, and likely ones for which there was none
+  unsigned char bytes[HCCL_ID_SIZE - HCCL_ID_ADDRESSES];
+};
+struct sockaddr;
+int hccl_meet_addresses(struct packed* out, char* err, size_t errlen); // 0, or -1
+size_t hccl_meet_pack(unsigned char* out, size_t room, const unsigned char* address); // bytes, 0: too many
+void hccl_meet_unpack(const unsigned char* in, unsigned char* address);
+void hccl_meet_put_address(unsigned char* out, const struct sockaddr* sa);
+
 // meet_host.c
 int64_t hccl_meet_now(void); // milliseconds
 int hccl_meet_random(void* out, size_t n);
 int hccl_meet_listen(uint16_t* port, char* err, size_t errlen); // a listener on all interfaces, or -1
 int hccl_meet_listen_at(const unsigned char* address, uint16_t port, char* err, size_t errlen);
-int hccl_meet_addresses(unsigned char* out, char* err, size_t errlen); // how many, or -1
 int hccl_meet_resolve(const char* text, unsigned char* address, uint16_t* port, char* err, size_t errlen);
 const char* hccl_meet_library(void); // where this object was loaded from
 

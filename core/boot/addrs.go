@@ -3,6 +3,7 @@ package boot
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,20 +13,22 @@ import (
 type hostAddr struct {
 	name  string
 	addr  netip.Addr
-	bits  int // of addr that are the network's
-	index int // of the interface
+	bits  int  // of addr that are the network's
+	index int  // of the interface
+	idle  bool // it has no carrier
 }
 
 // hostAddrs asks the kernel, by netlink: package net would bring the C library's resolver into the core.
 func hostAddrs() (addrs []hostAddr, names []string, err error) {
-	up := map[int]string{}
+	up, idle := map[int]string{}, map[int]bool{}
 	err = dump(syscall.RTM_GETLINK, syscall.SizeofIfInfomsg, func(head []byte, attrs []syscall.NetlinkRouteAttr) {
 		for _, a := range attrs {
 			if a.Attr.Type == syscall.IFLA_IFNAME {
 				name := strings.TrimRight(string(a.Value), "\x00")
 				names = append(names, name)
-				if le.Uint32(head[8:])&syscall.IFF_UP != 0 {
-					up[int(int32(le.Uint32(head[4:])))] = name
+				if flags := le.Uint32(head[8:]); flags&syscall.IFF_UP != 0 {
+					index := int(int32(le.Uint32(head[4:])))
+					up[index], idle[index] = name, flags&syscall.IFF_RUNNING == 0
 				}
 			}
 		}
@@ -41,8 +44,9 @@ func hostAddrs() (addrs []hostAddr, names []string, err error) {
 				own, _ = netip.AddrFromSlice(a.Value)
 			}
 		}
-		if name := up[int(le.Uint32(head[4:]))]; name != "" && own.IsValid() {
-			addrs = append(addrs, hostAddr{name, own, int(head[1]), int(le.Uint32(head[4:]))})
+		index := int(le.Uint32(head[4:]))
+		if name := up[index]; name != "" && own.IsValid() {
+			addrs = append(addrs, hostAddr{name, own, int(head[1]), index, idle[index]})
 		}
 	})
 	return addrs, names, err
@@ -121,34 +125,65 @@ func (s *Settings) bars(a hostAddr) string {
 	return ""
 }
 
-// chooseAddrs are the addresses by which other ranks may reach this process, likely ones first and loopback last.
-// The C side does the same for the id (meet_host.c); a test compares the two.
-func chooseAddrs(s Settings, all []hostAddr, names []string) ([]netip.Addr, error) {
-	var likely, late []netip.Addr
-	matched := s.Interfaces == ""
-	for _, name := range names {
-		matched = matched || chosen(s.Interfaces, name)
+// How likely an address is to be reached, the likeliest 0. What has no room is left out from behind.
+const (
+	likely  = iota
+	further // of an interface with one that is likely
+	noCarrier
+	dubious
+	classes
+)
+
+// class is that of a, of which seen says whether its interface has had one already.
+func (s *Settings) class(a hostAddr, seen bool) int {
+	switch {
+	case s.Interfaces == "" && doubtful(a):
+		return dubious
+	case a.idle:
+		return noCarrier
+	case seen:
+		return further
 	}
-	if !matched {
-		return nil, &ArgumentError{fmt.Sprintf("NCCL_SOCKET_IFNAME=%s matches no interface of this host; there are: %s",
+	return likely
+}
+
+// chooseAddrs are the addresses by which other ranks may reach this process, likely ones first and loopback last: as many as an id has
+// room for. left are the likely ones that have none. The C side does the same for the id (meet_addrs.c); a test compares the two.
+func chooseAddrs(s Settings, all []hostAddr, names []string) (chosen []netip.Addr, left int, err error) {
+	if !s.matches(names) {
+		return nil, 0, &ArgumentError{fmt.Sprintf("NCCL_SOCKET_IFNAME=%s matches no interface of this host; there are: %s",
 			s.Interfaces, strings.Join(names, " "))}
 	}
+	var by [classes][]netip.Addr
+	seen := map[string]bool{}
 	for _, a := range all {
-		if s.bars(a) != "" {
-			continue
-		}
-		if s.Interfaces == "" && doubtful(a) {
-			late = append(late, a.addr)
-		} else {
-			likely = append(likely, a.addr)
+		if s.bars(a) == "" {
+			k := s.class(a, seen[a.name])
+			by[k] = append(by[k], a.addr)
+			seen[a.name] = true
 		}
 	}
-	likely = append(likely, late...)
-	likely = likely[:min(len(likely), idMaxAddresses-1)]
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	if s.Family == "AF_INET6" {
-		return append(likely, netip.IPv6Loopback()), nil
+		loopback = netip.IPv6Loopback()
 	}
-	return append(likely, netip.AddrFrom4([4]byte{127, 0, 0, 1})), nil
+	room := idSize - idAddresses - len(packAddress(nil, loopback))
+	for k, addrs := range by {
+		for _, a := range addrs {
+			if n := len(packAddress(nil, a)); n <= room {
+				room -= n
+				chosen = append(chosen, a)
+			} else if k <= further {
+				left++
+			}
+		}
+	}
+	return append(chosen, loopback), left, nil
+}
+
+// matches reports whether the user's rule chooses any interface.
+func (s *Settings) matches(names []string) bool {
+	return s.Interfaces == "" || slices.ContainsFunc(names, func(name string) bool { return chosen(s.Interfaces, name) })
 }
 
 // parsePorts reads HCCL_PORT_RANGE, "a-b"; 0, 0 is any port.

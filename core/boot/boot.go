@@ -163,6 +163,9 @@ func Meet(ids []byte, rank, n int, mine []byte, lim Limit) ([][]byte, error) {
 			"(at most %d), and the bytes at most %d", rank, n, len(mine), maxRanks, MaxBlob)}
 	}
 	c := circleOf(rank, n, len(all))
+	if rank == 0 {
+		all[0].tellLeft()
+	}
 	m, err := newMeeting(all, all[c.part], c, rank, lim)
 	if err != nil {
 		return nil, err

@@ -153,6 +153,7 @@ type UnreachableError struct {
 	Addrs []netip.AddrPort
 	Why   []string // for each address
 	Fixed bool     // the addresses are those of NCCL_COMM_ID
+	Left  int      // addresses of its host that the id has no room for
 }
 
 func (e *UnreachableError) Error() string {
@@ -162,6 +163,9 @@ func (e *UnreachableError) Error() string {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%v (%s)", a, e.Why[i])
+	}
+	if e.Left > 0 {
+		fmt.Fprintf(&b, " and %d more of its addresses for which the id has no room (%s)", e.Left, choose)
 	}
 	if e.Fixed {
 		return fmt.Sprintf("root at %s not reachable: rank 0 must listen there, see whether it runs on that host and calls init",

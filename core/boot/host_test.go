@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,7 +48,7 @@ func freePair(t *testing.T) int {
 var layout = map[string]int{
 	"WIRE_VERSION": wireVersion, "ID_SIZE": idSize, "ID_MAGIC_VALUE": idMagicValue, "ID_MAGIC": idMagic, "ID_VERSION": idVersion,
 	"ID_PORT": idPort, "ID_NUMBER": idNumber, "ID_SECRET": idSecret, "ID_ROOT": idRoot, "ID_FIXED": idFixed, "ID_COUNT": idCount,
-	"ID_ADDRESSES": idAddresses, "ADDRESS_SIZE": addressSize, "ID_MAX_ADDRESSES": idMaxAddresses,
+	"ID_LEFT": idLeft, "ID_ADDRESSES": idAddresses, "ADDRESS_V4": addressV4,
 	"CHALLENGE_SIZE": challengeSize, "CHALLENGE_MAGIC_VALUE": challengeMagicValue, "CHALLENGE_MAGIC": challengeMagic,
 	"CHALLENGE_VERSION": challengeVersion, "CHALLENGE_ROOT": challengeRoot, "CHALLENGE_NONCE": challengeNonce,
 	"HELLO_SIZE": helloSize, "HELLO_MAGIC_VALUE": helloMagicValue, "HELLO_MAGIC": helloMagic, "HELLO_VERSION": helloVersion,
@@ -144,7 +143,7 @@ func TestChoiceOfInterfaces(t *testing.T) {
 		{name: "ib0", addr: a("10.1.0.1")}, {name: "eth1", addr: a("fe80::1")}, {name: "ib0", addr: a("fd00::1")}}
 	names := []string{"lo", "docker0", "eth1", "eth10", "ib0"}
 	for _, c := range []struct{ rule, family, want string }{
-		{"", "", "10.0.1.1 10.0.10.1 10.1.0.1 fd00::1 127.0.0.1"},
+		{"", "", "10.0.1.1 10.0.10.1 10.1.0.1 fd00::1 172.17.0.1 127.0.0.1"},
 		{"", "AF_INET", "10.0.1.1 10.0.10.1 10.1.0.1 172.17.0.1 127.0.0.1"},
 		{"", "AF_INET6", "fd00::1 ::1"},
 		{"eth1", "", "10.0.1.1 10.0.10.1 127.0.0.1"},
@@ -155,46 +154,14 @@ func TestChoiceOfInterfaces(t *testing.T) {
 		{"docker,ib", "AF_INET", "172.17.0.1 10.1.0.1 127.0.0.1"},
 		{"lo", "", "127.0.0.1"},
 	} {
-		got, err := chooseAddrs(Settings{Interfaces: c.rule, Family: c.family}, all, names)
+		got, _, err := chooseAddrs(Settings{Interfaces: c.rule, Family: c.family}, all, names)
 		if text := strings.Trim(fmt.Sprint(got), "[]"); err != nil || text != c.want {
 			t.Errorf("%q, %q: %s, want %s (%v)", c.rule, c.family, text, c.want, err)
 		}
 	}
-	if _, err := chooseAddrs(Settings{Interfaces: "=nosuch0"}, all, names); err == nil ||
+	if _, _, err := chooseAddrs(Settings{Interfaces: "=nosuch0"}, all, names); err == nil ||
 		!strings.Contains(err.Error(), "nosuch0") || !strings.Contains(err.Error(), "eth10") {
 		t.Errorf("a rule that matches nothing: %v", err)
-	}
-}
-
-// The id holds what the Go side would choose, under each rule.
-func TestShimChoosesTheSameAddresses(t *testing.T) {
-	all, names, err := hostAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := names[len(names)-1]
-	rules := []Settings{{}, {Family: "AF_INET"}, {Family: "AF_INET6"}, {Interfaces: "=lo"}, {Interfaces: "^lo"}, {Interfaces: last}}
-	for _, s := range rules {
-		want, err := chooseAddrs(s, all, names)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := newMaker(t, "NCCL_SOCKET_IFNAME="+s.Interfaces, "NCCL_SOCKET_FAMILY="+s.Family)
-		id, err := parseID(m.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []netip.Addr
-		for _, a := range id.addrs {
-			got = append(got, a.Addr())
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%+v: the shim chose %v, Go %v", s, got, want)
-		}
-	}
-	m := newMaker(t, "NCCL_SOCKET_IFNAME==nosuch0")
-	if text := m.Ask("new"); !strings.HasPrefix(text, "error 5") || !strings.Contains(text, "nosuch0") || !strings.Contains(text, "lo") {
-		t.Errorf("a rule that matches nothing: %s", text)
 	}
 }
 
@@ -229,28 +196,6 @@ func TestPortRange(t *testing.T) {
 			t.Errorf("%q: %s", bad, text)
 		}
 	}
-}
-
-// In a network namespace that has nothing but loopback, all of it works.
-func TestLoopbackOnly(t *testing.T) {
-	if os.Getenv("BOOT_INSIDE") == "" {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("unshare", "-n", "sh", "-c", `ip link set lo up && exec "$0" -test.run "^TestLoopbackOnly$"`, self)
-		cmd.Env = append(os.Environ(), "BOOT_INSIDE="+filepath.Dir(rootProgram))
-		out, err := cmd.CombinedOutput()
-		if strings.Contains(string(out), "unshare failed") || strings.Contains(string(out), "not found") {
-			t.Skipf("no network namespace can be made here: %s", out)
-		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return
-	}
-	m := newMaker(t)
-	wantMet(t, 6, meetAll(m.ID(), 6, upTo(6), same(within(10))))
 }
 
 // exit() is not held up by the thread, of which a maker has just one, and the ranks that wait are told within their limit.

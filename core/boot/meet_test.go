@@ -209,7 +209,7 @@ func TestHostThatAnswersNothing(t *testing.T) {
 	nowhere := netip.MustParseAddrPort("198.18.7.7:9")
 	id := newMaker(t).ID()
 	id[idCount] = 1
-	copy(id[idAddresses:], putAddress(nil, nowhere.Addr()))
+	copy(id[idAddresses:], packAddress(nil, nowhere.Addr()))
 	lim := Limit{Peer: 300 * time.Millisecond}
 	var gone *UnreachableError
 	if _, err := Meet(id, 0, 2, nil, lim); !errors.As(err, &gone) || !strings.Contains(err.Error(), "HCCL_PORT_RANGE") {

@@ -24,11 +24,13 @@ type race struct {
 	none    int                            // how many of these were refused: nobody listens there
 	since   time.Time
 	another time.Time // when the next address is tried
+	gap     time.Duration
 }
 
 const (
-	headStart = 60 * time.Millisecond
-	greetTime = 10 * time.Second // a listener that only a child has inherited greets when the child takes over
+	headStart = 60 * time.Millisecond  // of an address over the next one
+	allTried  = 240 * time.Millisecond // at most, until the last one is
+	greetTime = 10 * time.Second       // a listener that only a child has inherited greets when the child takes over
 )
 
 var (
@@ -43,7 +45,8 @@ func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort, way func(netip.A
 	if s := current(); s != nil {
 		addrs = s.inOrder(addrs)
 	}
-	r := &race{magic: magic, tag: tag, addrs: addrs, way: way, why: make([]string, len(addrs)), since: time.Now()}
+	r := &race{magic: magic, tag: tag, addrs: addrs, way: way, why: make([]string, len(addrs)), since: time.Now(),
+		gap: min(headStart, allTried/time.Duration(max(1, len(addrs))))}
 	for i := range r.why {
 		r.why[i] = "no answer"
 	}
@@ -60,7 +63,7 @@ func (r *race) start() {
 		}
 		fd, err := connect(r.addrs[i], by)
 		r.runs = append(r.runs, stream{fd: fd})
-		r.another = time.Now().Add(headStart)
+		r.another = time.Now().Add(r.gap)
 		if err != nil {
 			r.lose(i, err)
 		}

@@ -42,7 +42,7 @@ func (m *meeting) rollCall() ([]partner, error) {
 			err = m.pause(wait)
 		}
 		if err == errDeadline || err == nil && !m.id.fixed && (time.Since(alive) > refusedFor || m.lim.silent(heard)) {
-			return nil, &UnreachableError{race.addrs, race.why, m.id.fixed}
+			return nil, &UnreachableError{race.addrs, race.why, m.id.fixed, m.id.left}
 		}
 		if err != nil {
 			return nil, err

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/log"
 )
 
 // Service is the listener of this process: it takes connections, lets them prove that they know a communicator's secret, and hands
@@ -85,9 +87,13 @@ func newService(set Settings) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	ips, err := chooseAddrs(set, all, names)
+	ips, left, err := chooseAddrs(set, all, names)
 	if err != nil {
 		return nil, err
+	}
+	if left > 0 {
+		log.WarnOnce("left out of addresses", "this host has more interfaces than are told to other ranks: %d of their addresses are not; %s",
+			left, choose)
 	}
 	s := &Service{inboxes: map[Key]*Inbox{}}
 	rand.Read(s.tag[:])

@@ -187,7 +187,7 @@ func (m *meeting) errand(part int, role uint8, news []byte) (missing []int, err 
 	e.lim.Deadline = time.Now().Add(newsTime)
 	c, race, err := e.findRoot()
 	if err != nil {
-		return nil, &UnreachableError{race.addrs, race.why, e.id.fixed}
+		return nil, &UnreachableError{race.addrs, race.why, e.id.fixed, e.id.left}
 	}
 	defer c.s.close()
 	if c.s.send(c.hello(c.challenge, c.nonce)) != nil {

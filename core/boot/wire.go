@@ -4,19 +4,17 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
-	"net/netip"
 )
 
 // Layouts of the id and the roll call. capi/shim/meet.h has the pictures; a test compares the numbers.
 const (
-	wireVersion = 2
+	wireVersion = 3
 
 	idSize, idMagicValue                 = 128, 0x4449434e
 	idMagic, idVersion, idPort, idNumber = 0, 4, 6, 8
 	idSecret, idRoot, idFixed, idCount   = 16, 32, 40, 41
-	idAddresses                          = 42
-	addressSize, idMaxAddresses          = 17, 5
+	idLeft, idAddresses                  = 42, 43
+	addressV4                            = 0xf4
 
 	challengeSize, challengeMagicValue = 32, 0x4843434e
 	challengeMagic, challengeVersion   = 0, 4
@@ -52,120 +50,6 @@ func mac(secret []byte, label string, parts ...[]byte) []byte {
 		h.Write(p)
 	}
 	return h.Sum(nil)
-}
-
-// uniqueID is a parsed id.
-type uniqueID struct {
-	number uint64
-	secret [16]byte
-	root   [8]byte
-	fixed  bool // of NCCL_COMM_ID: rank 0 listens when it calls init
-	addrs  []netip.AddrPort
-}
-
-func parseID(b []byte) (*uniqueID, error) {
-	if len(b) != idSize || le.Uint32(b[idMagic:]) != idMagicValue {
-		return nil, &ArgumentError{"the unique id was not made by ncclGetUniqueId of this library: pass its 128 bytes on unchanged"}
-	}
-	id := &uniqueID{number: le.Uint64(b[idNumber:]), fixed: b[idFixed] != 0}
-	copy(id.secret[:], b[idSecret:])
-	copy(id.root[:], b[idRoot:])
-	port := le.Uint16(b[idPort:])
-	count := int(b[idCount])
-	if count < 1 || count > idMaxAddresses || port == 0 {
-		return nil, &ArgumentError{"the unique id is damaged: pass its 128 bytes on unchanged"}
-	}
-	for k := range count {
-		a, ok := getAddress(b[idAddresses+k*addressSize:])
-		if !ok {
-			return nil, &ArgumentError{"the unique id is damaged: pass its 128 bytes on unchanged"}
-		}
-		id.addrs = append(id.addrs, netip.AddrPortFrom(a, port))
-	}
-	return id, nil
-}
-
-// parseIDs reads the ids that n ranks are shared out to. Ids made from NCCL_COMM_ID are all the same one, which then serves all.
-func parseIDs(b []byte, n int) ([]*uniqueID, error) {
-	if len(b) < 2*idSize || len(b)%idSize != 0 {
-		id, err := parseID(b)
-		return []*uniqueID{id}, err
-	}
-	if n < len(b)/idSize {
-		return nil, &ArgumentError{fmt.Sprintf("%d unique ids for %d ranks: there can be one for each rank, not more", len(b)/idSize, n)}
-	}
-	var ids []*uniqueID
-	seen := map[string]int{}
-	for k := 0; len(b) > 0; k, b = k+1, b[idSize:] {
-		id, err := parseID(b[:idSize])
-		if err != nil {
-			return nil, err
-		}
-		before, again := seen[string(b[:idSize])]
-		switch {
-		case again && id.fixed:
-			continue
-		case again:
-			return nil, &ArgumentError{fmt.Sprintf("unique ids %d and %d are the same one: make each with a call of ncclGetUniqueId of its own",
-				before, k)}
-		}
-		seen[string(b[:idSize])] = k
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
-func getAddress(b []byte) (netip.Addr, bool) {
-	switch b[0] {
-	case 4:
-		return netip.AddrFrom4([4]byte(b[1:])), true
-	case 6:
-		return netip.AddrFrom16([16]byte(b[1:])), true
-	}
-	return netip.Addr{}, false
-}
-
-func putAddress(b []byte, a netip.Addr) []byte {
-	var out [addressSize]byte
-	if a.Is4() {
-		out[0] = 4
-	} else {
-		out[0] = 6
-	}
-	copy(out[1:], a.AsSlice())
-	return append(b, out[:]...)
-}
-
-// contact is how to reach a rank's inbox: opaque to the root, which hands it to the rank's partners.
-//
-//	key (16) count (1) then for each address: family and address (17), port (2)
-type contact struct {
-	key   Key
-	addrs []netip.AddrPort
-}
-
-func (c *contact) encode() []byte {
-	b := append(append([]byte{}, c.key[:]...), byte(len(c.addrs)))
-	for _, a := range c.addrs {
-		b = le.AppendUint16(putAddress(b, a.Addr()), a.Port())
-	}
-	return b
-}
-
-func decodeContact(b []byte) (c contact, ok bool) {
-	const head, each = len(c.key) + 1, addressSize + 2
-	if len(b) < head || len(b) != head+int(b[head-1])*each {
-		return c, false
-	}
-	copy(c.key[:], b)
-	for b = b[head:]; len(b) > 0; b = b[each:] {
-		a, ok := getAddress(b)
-		if !ok {
-			return c, false
-		}
-		c.addrs = append(c.addrs, netip.AddrPortFrom(a, le.Uint16(b[addressSize:])))
-	}
-	return c, true
 }
 
 // hello is what a rank answers to the challenge.

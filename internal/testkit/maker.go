@@ -14,9 +14,8 @@ import (
 const IDSize = 128
 
 // RootFiles are the files of the shim that a maker is built from.
-var RootFiles = []string{"meet.c", "meet_serve.c", "meet_conn.c", "meet_hello.c", "meet_roll.c", "meet_host.c", "sha256.c",
-	"params_source.c",
-	"params_source_file.c"}
+var RootFiles = []string{"meet.c", "meet_serve.c", "meet_conn.c", "meet_hello.c", "meet_roll.c", "meet_addrs.c", "meet_host.c",
+	"sha256.c", "params_source.c", "params_source_file.c"}
 
 // Build compiles a C program with files of the shim and returns its path. root is the repository's, as seen from the test.
 func Build(root, out, main string, flags []string, shim ...string) error {

@@ -122,19 +122,28 @@ func Device(rail int) string { return "e" + strconv.Itoa(rail) }
 
 func (l *Lab) port(host, rail int) string { return fmt.Sprintf("p%d_%d", host, rail) }
 
-// Decoys gives each host what real ones have beside their networks: the same bridge with the same address everywhere, a cable to
-// nowhere, and an interface that is down.
+// Alone is how many interfaces of a host's decoys are cables to nowhere.
+const Alone = 8
+
+// Decoys gives each host what real ones have beside their networks: the same bridge with the same address everywhere, cables to nowhere,
+// every other one with an address on a network that all hosts seem to be on, and an interface that is down.
 func (l *Lab) Decoys() {
 	l.t.Helper()
 	for h := range l.hosts {
-		ns := l.Host(h)
-		for _, words := range []string{
-			"link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0", "link set docker0 up",
-			"link add alone0 type veth peer name far0", "link set far0 up",
-			fmt.Sprintf("addr add 10.99.%d.1/24 dev alone0", h), "link set alone0 up",
-			"link add down0 type veth peer name far1", fmt.Sprintf("addr add 10.98.0.%d/24 dev down0", h+1),
-		} {
-			l.ip(append([]string{"-n", ns}, strings.Fields(words)...)...)
+		batch := []string{"link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0", "link set docker0 up",
+			"link add down0 type veth peer name fardown0", fmt.Sprintf("addr add 10.98.0.%d/24 dev down0", h+1)}
+		for k := range Alone {
+			address := fmt.Sprintf("10.%d.%d.1/24", 90+k, h)
+			if k%2 == 1 {
+				address = fmt.Sprintf("10.%d.0.%d/24", 90+k, h+1)
+			}
+			batch = append(batch, fmt.Sprintf("link add alone%d type veth peer name far%d", k, k), fmt.Sprintf("link set far%d up", k),
+				fmt.Sprintf("addr add %s dev alone%d", address, k), fmt.Sprintf("link set alone%d up", k))
+		}
+		cmd := exec.Command("ip", "-n", l.Host(h), "-batch", "-")
+		cmd.Stdin = strings.NewReader(strings.Join(batch, "\n"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			l.t.Fatalf("decoys: %v\n%s", err, out)
 		}
 	}
 }
