@@ -13,6 +13,7 @@ import (
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/internal/cpuset"
+	"hccl.dev/hccl/internal/plural"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/wire"
 )
@@ -111,8 +112,8 @@ func (a *agreement) around() string {
 	if a.order != nil {
 		order = "in the order " + few(a.orders())
 	}
-	return fmt.Sprintf("%s, %s, %s; rings go %s, by %s", count(graph.Hosts(a.places), "host"), count(len(nodes), "NUMA node"),
-		count(len(caches), "last-level cache"), order, a.found.By)
+	return fmt.Sprintf("%s, %s, %s; rings go %s, by %s", plural.Of(graph.Hosts(a.places), "host"), plural.Of(len(nodes), "NUMA node"),
+		plural.Of(len(caches), "last-level cache"), order, a.found.By)
 }
 
 // orders are the orders of rings, each once, with the number of its channels where it has several.
@@ -132,13 +133,6 @@ func (a *agreement) orders() (texts []string) {
 		texts = append(texts, text)
 	}
 	return texts
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // brief is a list of ranks, cut where it is long.

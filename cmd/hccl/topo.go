@@ -12,6 +12,7 @@ import (
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // topoCommand looks at machines as data: but for its probe it needs no library, and no GPU.
@@ -82,7 +83,7 @@ func fileOf(flag string, args []string) (string, error) {
 // warn tells that a file has faults; hccl topo check tells which.
 func warn(out io.Writer, file string, r *topo.Report) {
 	if n := len(r.Faults); n > 0 {
-		fmt.Fprintf(out, "hccl: %s has %s, the first: %v; hccl topo check tells all\n", file, counted(n, "fault"), r.Faults[0])
+		fmt.Fprintf(out, "hccl: %s has %s, the first: %v; hccl topo check tells all\n", file, plural.Of(n, "fault"), r.Faults[0])
 	}
 }
 

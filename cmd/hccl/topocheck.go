@@ -10,6 +10,7 @@ import (
 
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // checked is the JSON of hccl topo check.
@@ -107,7 +108,7 @@ func printReport(out io.Writer, file string, r *topo.Report) {
 	for _, n := range r.Notes {
 		fmt.Fprintf(out, "%s\n  note: %s; %s\n", place(file, n), n.What, n.Remedy)
 	}
-	fmt.Fprintf(out, "%s: %s, %s\n", file, counted(len(r.Faults), "fault"), counted(len(r.Notes), "note"))
+	fmt.Fprintf(out, "%s: %s, %s\n", file, plural.Of(len(r.Faults), "fault"), plural.Of(len(r.Notes), "note"))
 }
 
 // place is where a fault is, in the form that editors jump to.

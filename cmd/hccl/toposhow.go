@@ -8,12 +8,14 @@ import (
 
 	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // showMachine prints the tree of a machine, and how its GPUs and ports reach each other.
 func showMachine(out io.Writer, m *topo.Machine) error {
 	g := topo.Build(m)
-	fmt.Fprintf(out, "%s, %s, %s\n\n", counted(len(m.CPUs), "NUMA node"), counted(len(g.GPUs), "GPU"), counted(len(g.Ports), "network port"))
+	fmt.Fprintf(out, "%s, %s, %s\n\n", plural.Of(len(m.CPUs), "NUMA node"), plural.Of(len(g.GPUs), "GPU"),
+		plural.Of(len(g.Ports), "network port"))
 	for _, c := range m.CPUs {
 		fmt.Fprintln(out, cpuLine(c))
 		showBranches(out, "", branches(c.Devices))
@@ -23,13 +25,6 @@ func showMachine(out io.Writer, m *topo.Machine) error {
 		return err
 	}
 	return showMatrix(out, path.New(g))
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func cpuLine(c *topo.CPU) string {

@@ -61,7 +61,7 @@ func TestSlips(t *testing.T) {
 		bw          float64
 	}{
 		{`target="0000:12:00.0"`, `target="0000:11:00.0"`, 6, "leads to itself", 2, 2, 48},
-		{`target="0000:12:00.0" count="4"`, `target="0000:12:00.0" count="9"`, 6, "4 are counted in each direction", 2, 2, 80},
+		{`target="0000:12:00.0" count="4"`, `target="0000:12:00.0" count="9"`, 6, "4 counted in each direction", 2, 2, 80},
 		{`target="0000:12:00.0" count="4"`, `target="0000:12:00.0" count="40"`, 6, "more than the 12", 2, 2, 80},
 		{`target="0000:12:00.0" count="4"`, `target="0000:12:00.0" count="many"`, 6, `count="many"`, 2, 2, 48},
 		{`target="0000:12:00.0" count="4"`, `target="0000:12:00.0" count="0"`, 6, "counts 0 links", 2, 2, 48},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"hccl.dev/hccl/internal/plural"
 )
 
 // Clean takes out of a machine what cannot be right, and reports it. What it leaves can be built into a graph. What is odd but can
@@ -87,8 +89,8 @@ func (c *cleaner) x86(cpu *CPU, bus string) {
 func (c *cleaner) flatness() {
 	for _, cpu := range c.CPUs {
 		if gpus, cards, flat := cpu.flat(); flat {
-			c.Note(cpu.Line, fmt.Sprintf("the PCI tree is flat: %d GPUs and %d NICs hang on NUMA node %d without a switch, as virtual machines "+
-				"show it; paths between them count as going through the CPU", gpus, cards, cpu.NUMA),
+			c.Note(cpu.Line, fmt.Sprintf("the PCI tree is flat: %s and %s hang on NUMA node %d without a switch, as virtual machines "+
+				"show it; paths between them count as going through the CPU", plural.Of(gpus, "GPU"), plural.Of(cards, "NIC"), cpu.NUMA),
 				"write the switches of the real host into the file, or trust measured rates")
 		}
 	}
@@ -133,7 +135,8 @@ func (c *cleaner) completeness() {
 		}
 	})
 	if gpus+cards > 0 {
-		c.Note(0, fmt.Sprintf("%d GPUs and %d NICs are places on the bus only, without <gpu> and <net> entries", gpus, cards),
+		c.Note(0, fmt.Sprintf("%s and %s: places on the bus only, without <gpu> and <net> entries", plural.Of(gpus, "GPU"),
+			plural.Of(cards, "NIC")),
 			"this is right for a file that is completed on the machine; add the entries to search in the file alone")
 	}
 }

@@ -4,21 +4,35 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"hccl.dev/hccl/internal/plural"
 )
+
+// at is a place on the bus as it is taken: by a GPU, a NIC or another device, of which each kind is looked for by itself.
+type at struct {
+	bus  uint64
+	gpu  bool
+	card bool
+}
 
 // places looks at each device's place on the bus and its link.
 func (c *cleaner) places() {
-	first, vague := map[uint64]*Device{}, 0
+	first, as, ranks, vague := map[uint64]*Device{}, map[at]bool{}, map[int]bool{}, 0
 	c.Walk(func(_ *CPU, d *Device) {
 		if d.BusID == "" {
 			return
 		}
 		bus, _ := BusNumber(d.BusID)
+		here := at{bus, len(d.GPUs) > 0, d.NIC != nil}
 		if before := first[bus]; before != nil {
-			c.Fault(d.Line, fmt.Sprintf("bus id %s is there again (first in line %d); %s", d.BusID, before.Line, again(d)),
+			c.Fault(d.Line, fmt.Sprintf("bus id %s is there again (first in line %d); %s", d.BusID, before.Line, again(d, as[here], ranks)),
 				"every device has a bus id of its own: lspci -D shows it")
 		} else {
 			first[bus] = d
+		}
+		as[here] = true
+		for _, g := range d.GPUs {
+			ranks[g.Rank] = true
 		}
 		c.class(d)
 		if d.Speed == "" || d.Width == 0 {
@@ -27,20 +41,27 @@ func (c *cleaner) places() {
 		c.speed(d)
 	})
 	if vague > 0 {
-		c.Note(0, fmt.Sprintf("%d devices have no link_speed or no link_width; they count as 8 GT/s and 16 lanes", vague),
+		c.Note(0, fmt.Sprintf("no link_speed or no link_width is known of %s; 8 GT/s and 16 lanes are taken", plural.Of(vague, "device")),
 			"write the link's speed and width as the real host has them (lspci -vv: LnkSta)")
 	}
 }
 
-// again says what becomes of a device whose place is taken.
-func again(d *Device) string {
+// again says what becomes of a device whose place is taken; like: by one of its kind.
+func again(d *Device, like bool, ranks map[int]bool) string {
+	used := slices.ContainsFunc(d.GPUs, func(g *GPU) bool { return g.Rank >= 0 && !ranks[g.Rank] })
 	switch {
-	case len(d.GPUs) > 0:
+	case len(d.GPUs) > 0 && !used:
+		return "its GPU is not used, as nothing tells it from another"
+	case len(d.GPUs) > 0 && like:
 		return "its GPU counts as a part of the first"
-	case d.NIC != nil:
+	case d.NIC != nil && like:
 		return "its ports count to the first place"
+	case len(d.GPUs) > 0 || d.NIC != nil:
+		return "both count, each as what it is"
+	case d.Class.Role() == RoleSwitch:
+		return "it counts as a switch of its own"
 	}
-	return "it counts as a switch of its own"
+	return "it does not count"
 }
 
 func (c *cleaner) class(d *Device) {
@@ -76,20 +97,32 @@ func (c *cleaner) speed(d *Device) {
 // gpus: a rank sits on one GPU, and CUDA's numbers are no rank's twice.
 func (c *cleaner) gpus() {
 	ranks, numbers := map[int]*GPU{}, map[int]*Device{}
+	on := map[*GPU]*Device{}
 	c.GPUs(func(d *Device, g *GPU) {
+		on[g] = d
 		if before := ranks[g.Rank]; before != nil && g.Rank >= 0 {
-			c.Fault(g.Line, fmt.Sprintf("rank %d is there again (first in line %d); this GPU is not used", g.Rank, before.Line),
-				"give each GPU its own rank")
 			g.Rank = -1
+			if on[before] != d && same(on[before], d) {
+				return // the same GPU once more, which is told of its place
+			}
+			c.Fault(g.Line, fmt.Sprintf("rank %d is there again (first in line %d); this GPU is not used", before.Rank, before.Line),
+				"give each GPU its own rank")
 			return
 		}
 		ranks[g.Rank] = g
-		if on := numbers[g.Number]; on != nil && on != d {
-			c.Fault(g.Line, fmt.Sprintf("GPUs at %s and %s both have dev %d; NICs are shared out among GPUs by it", on.BusID, d.BusID, g.Number),
+		if other := numbers[g.Number]; other != nil && !same(other, d) {
+			c.Fault(g.Line, fmt.Sprintf("GPUs at %s and %s both have dev %d; NICs are shared out among GPUs by it", other.BusID, d.BusID, g.Number),
 				"give each GPU its own dev")
 		}
 		numbers[g.Number] = d
 	})
+}
+
+// same tells whether two devices have one place on the bus.
+func same(a, b *Device) bool {
+	x, _ := BusNumber(a.BusID)
+	y, _ := BusNumber(b.BusID)
+	return x == y
 }
 
 const (

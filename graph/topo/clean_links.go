@@ -3,6 +3,8 @@ package topo
 import (
 	"fmt"
 	"slices"
+
+	"hccl.dev/hccl/internal/plural"
 )
 
 // between names the NVLinks of one direction between two GPUs.
@@ -33,7 +35,7 @@ func (c *cleaner) nvlinks() {
 		}
 	})
 	if absent > 0 {
-		c.Note(0, fmt.Sprintf("%d NVLinks lead to GPUs that are not in the file; they are not counted", absent),
+		c.Note(0, fmt.Sprintf("NVLinks to GPUs that are not in the file are not counted: %d of them", absent),
 			"this is right if ranks use only some of the host's GPUs")
 	}
 	c.uneven(gpus)
@@ -77,7 +79,7 @@ func (c *cleaner) tooMany(d *Device, g *GPU) {
 	sum := 0
 	for _, l := range g.NVLinks {
 		if known && l.Count > most {
-			c.Fault(l.Line, fmt.Sprintf("GPU %s has %d NVLinks here, more than the %d of its kind (sm %d); %d are counted", d.BusID, l.Count,
+			c.Fault(l.Line, fmt.Sprintf("GPU %s has %d NVLinks here, more than the %d of its kind (sm %d); %d counted", d.BusID, l.Count,
 				most, g.SM, most), "write how many links lead there")
 			l.Count = most
 		}
@@ -103,8 +105,8 @@ func (c *cleaner) uneven(gpus map[uint64]bool) {
 		}
 		if !told[p] {
 			told[p] = true
-			c.Fault(l.Line, fmt.Sprintf("GPU %s has %d NVLinks to %s, which has %d back; %d are counted in each direction", d.BusID, here,
-				l.Target, there, there), "write the same count at both ends")
+			c.Fault(l.Line, fmt.Sprintf("GPU %s has %s to %s, which has %d back; %d counted in each direction", d.BusID,
+				plural.Of(here, "NVLink"), l.Target, there, there), "write the same count at both ends")
 		}
 		cut := min(l.Count, here-there)
 		l.Count, counts[p] = l.Count-cut, here-cut
