@@ -93,12 +93,22 @@ func (c *Comm) place() {
 
 const onHost = -1 // the GPU of a rank on host memory
 
-// machine is the one that the settings want, without GPUs unless it is to be written. What is said of it is said once.
+// machine is the one that the settings want, without GPUs unless it is to be written. What is said of it is said once: faults of a file
+// by one rank of those of a host that go by it.
 func (c *Comm) machine(dump bool) *topo.Machine {
 	f := machineBy(sight{c.settings.TopoFile, dump})
+	who := c.rank
+	if !dump {
+		who = c.teller()
+	}
 	for _, fault := range f.Report.Faults {
-		text := finding(f, fault)
-		log.WarnOnce(text, "%s", text)
+		switch text := finding(f, fault); {
+		case who == c.rank:
+			log.WarnOnce(text, "%s", text)
+		case c.peers[who].Process != c.peers[c.rank].Process:
+			log.InfoOnce(log.Graph, text, "%s", text)
+			log.Leave(text)
+		}
 	}
 	for _, note := range f.Report.Notes {
 		text := finding(f, note)
@@ -114,6 +124,16 @@ func (c *Comm) machine(dump bool) *topo.Machine {
 		c.log.Info(log.Graph, "topology: rank %d has written %s", c.rank, c.settings.TopoDumpFile)
 	}
 	return f.Machine
+}
+
+// teller is the first rank on this host that goes by this rank's topology file and whose log takes warnings, else this rank.
+func (c *Comm) teller() int {
+	for _, r := range c.ofHost() {
+		if c.n > 1 && c.peers[r].File == c.peers[c.rank].File && warns(&c.peers[r]) {
+			return r
+		}
+	}
+	return c.rank
 }
 
 // finding is a fault or note as the log has it: what stands in a line names the file, and else it is of this machine.

@@ -87,6 +87,9 @@ func agree(me int, peers []wire.Peer) agreement {
 // others say it at INFO.
 func warnOfDifferences(me int, peers []wire.Peer) {
 	texts := differences(peers)
+	if apart := filesApart(peers); apart != "" {
+		texts = append(texts, apart)
+	}
 	if texts == nil {
 		return
 	}
@@ -102,10 +105,12 @@ func warnOfDifferences(me int, peers []wire.Peer) {
 
 // speaker is the first rank whose log takes warnings, -1 if there is none.
 func speaker(peers []wire.Peer) int {
-	return slices.IndexFunc(peers, func(p wire.Peer) bool {
-		level, _ := log.ParseLevel(value(p.Settings, debugLevel))
-		return level >= log.LevelWarn
-	})
+	return slices.IndexFunc(peers, func(p wire.Peer) bool { return warns(&p) })
+}
+
+func warns(p *wire.Peer) bool {
+	level, _ := log.ParseLevel(value(p.Settings, debugLevel))
+	return level >= log.LevelWarn
 }
 
 // warnOfUnfit names the operations that none of the algorithms asked for can do: a forced algorithm that is not used must not be

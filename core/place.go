@@ -87,7 +87,7 @@ func (a *agreement) use(found arrange.Result) (err error) {
 
 // told is a rank as package arrange takes it.
 func told(at graph.Place, p *wire.Peer) arrange.Rank {
-	r := arrange.Rank{Place: at, Switch: p.Switch, Group: int(p.Pod), Device: int(p.Device)}
+	r := arrange.Rank{Place: at, Switch: p.Switch, Group: int(p.Pod), Device: int(p.Device), WhyNot: p.WhyNot}
 	for _, v := range p.Rates {
 		r.Rates = append(r.Rates, arrange.Rate{To: v.To, BytesPerSecond: v.Rate})
 	}

@@ -28,8 +28,8 @@ func (c *Comm) tellRings() {
 		err = replace.File(name, []byte(text.String()))
 	}
 	if err != nil {
-		log.WarnOnce("NCCL_GRAPH_DUMP_FILE "+name, "NCCL_GRAPH_DUMP_FILE cannot be written: %v; name a file in a folder that this process "+
-			"may write to", err)
+		log.WarnOnce("NCCL_GRAPH_DUMP_FILE "+name, "NCCL_GRAPH_DUMP_FILE cannot be written: %s: %v; name a file in a folder that this process "+
+			"may write to", name, err)
 		return
 	}
 	c.log.Info(log.Graph, "communicator %s: rank %d has written its host's rings to %s", c.label(), c.rank, name)

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -82,6 +81,7 @@ func hostTopology(file string) string {
 type description struct {
 	packed []byte
 	sum    [sha256.Size]byte // zeros: there is nothing to tell
+	whyNot string            // why not, where there is a file
 }
 
 // hostDescription is the machine that rings are laid for where a file has GPUs for the ranks: nothing else would decide anything.
@@ -98,7 +98,12 @@ func hostDescription(file string) (d description) {
 	}
 	gpus := 0
 	f.Plan.GPUs(func(*topo.Device, *topo.GPU) { gpus++ })
-	if gpus > 0 {
+	switch {
+	case f.Unused != "":
+		d.whyNot = "cannot be used: " + f.Unused
+	case gpus == 0:
+		d.whyNot = "has no GPUs"
+	default:
 		d = describe(file, f.Plan)
 	}
 	if machines.tells == nil {
@@ -115,7 +120,7 @@ func describe(file string, m *topo.Machine) (d description) {
 	if len(d.packed) > boot.MaxBlob || text.Len() > wire.MaxText {
 		log.WarnOnce("described "+file, "topology: %s is %d KiB when packed, more than the %d KiB that ranks tell each other: rings go by "+
 			"places; leave out of it what no rank uses", file, len(d.packed)>>10, boot.MaxBlob>>10)
-		return description{}
+		return description{whyNot: "is more than ranks tell each other"}
 	}
 	d.sum = sha256.Sum256(d.packed)
 	return d
@@ -130,6 +135,7 @@ func (c *Comm) describeTopology(p *wire.Peer) {
 	if v.TopoScope != "none" {
 		d := hostDescription(v.TopoFile)
 		p.Described, p.Size = d.sum, uint32(len(d.packed))
+		p.File, p.WhyNot = shorten(v.TopoFile), shorten(d.whyNot)
 	}
 	where := store.Kept(v.CostFile, params.CacheFolder())
 	measured := v.TopoScope != "none" && where.Any()
@@ -217,41 +223,4 @@ func readGraphs(file string) ([]ncclxml.Search, *topo.Report, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return ncclxml.ReadSearches(f, nil) // which reads so much and no more
-}
-
-// tellHosts says which hosts' topologies differ. It is one rank's to say.
-func tellHosts(l log.Logger, peers []wire.Peer) {
-	var kinds []string
-	hosts := map[string][]string{} // by topology: names, each with the first rank there
-	seen := map[place]bool{}
-	for r := range peers {
-		p := &peers[r]
-		if h := (place{p.BootID, p.NetNS}); p.Topology == "" || seen[h] {
-			continue
-		} else {
-			seen[h] = true
-		}
-		if hosts[p.Topology] == nil {
-			kinds = append(kinds, p.Topology)
-		}
-		hosts[p.Topology] = append(hosts[p.Topology], fmt.Sprintf("%s (rank %d)", cmp.Or(p.Host, "a host"), r))
-	}
-	if len(kinds) < 2 {
-		return
-	}
-	var texts []string
-	for _, k := range kinds {
-		texts = append(texts, fmt.Sprintf("%s on %s", k, few(hosts[k])))
-	}
-	l.Info(log.Graph, "the hosts' topologies differ: %s; where they should be alike, compare what hccl topo shows on them",
-		strings.Join(texts, ", "))
-}
-
-// few is a list, cut where it is long.
-func few(all []string) string {
-	const most = 8
-	if len(all) <= most {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }

@@ -38,6 +38,7 @@ type Rank struct {
 	Device int    // number of the GPU that it says is its own; on a machine of several it may be wrong, see bind
 	Rates  []Rate // what was measured from its place to others on its host
 	Rings  []Ring // that a file on its host asks for
+	WhyNot string // what is the matter with the file that should describe its host, "": nothing
 }
 
 // Rate is what was measured to a place, named as in package cost.
@@ -197,8 +198,19 @@ func (a *Arrangement) Near() Result {
 		found.Orders = append(found.Orders, order)
 	}
 	found.By = strings.Join(by, ", ") + a.above()
-	if a.whyNot != "" {
-		found.By += " (" + a.whyNot + ")"
+	if why := cmp.Or(a.whyNot, a.single()); why != "" && !a.file {
+		found.By += " (" + why + ")"
 	}
 	return found
+}
+
+// single tells why known links between GPUs decide nothing, "" where none are known.
+func (a *Arrangement) single() string {
+	switch searched := slices.ContainsFunc(a.hosts, func(h site) bool { return h.searched }); {
+	case !searched:
+		return ""
+	case len(a.ranks) < 3:
+		return "there is one ring of two ranks, whatever links there are"
+	}
+	return "no host has two ranks, which links could join"
 }

@@ -76,6 +76,27 @@ func TestMeasures(t *testing.T) {
 	rings(t, line, []int{0, 2, 1, 3})
 }
 
+// Why known links decide nothing is told, and so is a file that tells nothing.
+func TestWhyPlaces(t *testing.T) {
+	m := machine(t, recorded+"v100-cube-mesh.xml")
+	bad := at(0, 1, 0)
+	bad.WhyNot = "cannot be used: no such file"
+	for _, c := range []struct {
+		ranks    []arrange.Rank
+		machines arrange.Machines
+		says     string
+	}{
+		{[]arrange.Rank{at(0, 0, 0), at(0, 0, 0)}, arrange.Machines{m}, "their places (there is one ring of two ranks"},
+		{[]arrange.Rank{at(0, 0, 0), at(1, 0, 0), at(2, 0, 0)}, arrange.Machines{m, m, m}, "their places (no host has two ranks"},
+		{[]arrange.Rank{at(0, 0, 0), bad}, nil, "their places (the NCCL_TOPO_FILE of rank 1 cannot be used: no such file)"},
+	} {
+		a := arrange.New(c.ranks, c.machines, cost.All)
+		if got := a.Near(); a.Searches() || !strings.HasPrefix(got.By, c.says) {
+			t.Errorf("by %s, want %s", got.By, c.says)
+		}
+	}
+}
+
 // A file's rings decide on their host, one for each channel; one that misses a rank is told and left out.
 func TestFile(t *testing.T) {
 	ranks := square([]arrange.Rank{at(0, 0, 0), at(0, 1, 0), at(1, 0, 0), at(0, 2, 0), at(0, 3, 0), at(1, 1, 0)})

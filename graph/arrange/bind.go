@@ -16,11 +16,12 @@ func (a *Arrangement) bind() {
 	for k := range a.hosts {
 		h := &a.hosts[k]
 		m := a.machine(h)
+		ranks := slices.Sorted(slices.Values(h.ranks))
 		if m == nil {
+			a.undescribed(ranks)
 			continue
 		}
 		gpus := numbered(m)
-		ranks := slices.Sorted(slices.Values(h.ranks))
 		if len(gpus) < len(ranks) {
 			if len(gpus) > 0 {
 				a.not(fmt.Sprintf("rank %d's host has %d ranks and %d GPUs", ranks[0], len(ranks), len(gpus)))
@@ -32,6 +33,15 @@ func (a *Arrangement) bind() {
 		}
 		if h.searched = !m.Flat(); m.Flat() {
 			a.not(fmt.Sprintf("rank %d's host shows a flat PCI tree, which does not tell what is near", ranks[0]))
+		}
+	}
+}
+
+// undescribed tells why nothing is known of a host of which a rank has a file.
+func (a *Arrangement) undescribed(ranks []int) {
+	for _, r := range ranks {
+		if why := a.ranks[r].WhyNot; why != "" {
+			a.not(fmt.Sprintf("the NCCL_TOPO_FILE of rank %d %s", r, why))
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"hccl.dev/hccl/graph/sysfs"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // completer puts what is on the running machine into a machine from a file: at the places that the file has for it, or else at its
@@ -14,13 +16,13 @@ import (
 type completer struct {
 	*topo.Report
 	file, here *topo.Machine
-	rank, port int // the next that is free
+	rank, port int  // the next that is free
+	planned    bool // rings are laid for the machine in the file, whatever is here
 }
 
 func (c *completer) complete() {
 	c.processors()
-	c.absentPorts()
-	c.absentGPUs()
+	c.absent()
 	c.count()
 	at := places(c.file)
 	known := c.ports(c.file)
@@ -165,8 +167,45 @@ func label(d *topo.Device) string {
 	return "NIC " + strings.Join(all, " ")
 }
 
-// absentPorts takes out the ports that are not here, which nothing could be sent through.
-func (c *completer) absentPorts() {
+// absent takes out what is not here, which nothing could be sent through, and says so once. Where rings are laid for the machine in the
+// file all the same, that is no fault.
+func (c *completer) absent() {
+	ports, line := c.absentPorts()
+	gpus := c.absentGPUs()
+	if len(gpus)+len(ports) == 0 {
+		return
+	}
+	what := make([]string, 0, 2)
+	for _, list := range []struct {
+		kind  string
+		names []string
+	}{{"GPU", gpus}, {"port", ports}} {
+		if len(list.names) > 0 {
+			what = append(what, fmt.Sprintf("%s (%s)", plural.Of(len(list.names), list.kind), few(list.names)))
+		}
+	}
+	text := "not on this machine, or down: " + strings.Join(what, " and ") + " of the topology file"
+	switch {
+	case c.planned:
+		c.Note(0, text+"; rings are laid as the file says, and data go by what is here", "this is right for a file of the machine that is meant")
+	case len(ports) > 0:
+		c.Fault(line, text+"; not counted", "the file may be of another machine: make it anew, or correct the names")
+	default:
+		c.Note(0, text+"; not counted", "the file may be of another machine: make it anew, or correct the bus ids")
+	}
+}
+
+// few is a list, cut where it is long.
+func few(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// absentPorts are named, and the line of the first.
+func (c *completer) absentPorts() (absent []string, line int) {
 	here := c.ports(c.here)
 	c.file.Walk(func(_ *topo.CPU, d *topo.Device) {
 		if d.NIC == nil {
@@ -176,28 +215,25 @@ func (c *completer) absentPorts() {
 			if p.Name == "" || anyOf(here, p) {
 				return false
 			}
-			c.Fault(p.Line, fmt.Sprintf("port %s of the topology file is not on this machine, or is down; it is not counted", p.Name),
-				"the file may be of another machine: make it anew, or correct the name")
+			absent = append(absent, p.Name)
+			line = cmp.Or(line, p.Line)
 			return true
 		})
 	})
+	return absent, line
 }
 
-// absentGPUs takes out the GPUs that are not here. Where the PCI bus is not seen the file is believed.
-func (c *completer) absentGPUs() {
+// absentGPUs are named by their bus ids. Where the PCI bus is not seen the file is believed.
+func (c *completer) absentGPUs() (absent []string) {
 	at := places(c.here)
 	if len(at) == 0 {
-		return
+		return nil
 	}
-	var absent []string
 	c.file.Walk(func(_ *topo.CPU, d *topo.Device) {
 		if len(d.GPUs) > 0 && at[number(d)] == nil {
 			d.GPUs = nil
 			absent = append(absent, d.BusID)
 		}
 	})
-	if len(absent) > 0 {
-		c.Note(0, fmt.Sprintf("%d GPUs of the topology file are not on this machine: %s; they are not counted", len(absent),
-			strings.Join(absent, ", ")), "the file may be of another machine: make it anew, or correct the bus ids")
-	}
+	return absent
 }

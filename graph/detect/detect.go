@@ -48,6 +48,7 @@ type Found struct {
 	Report  *topo.Report // of faults in files and of what is odd here
 	From    string       // for people: what the machine is made of
 	File    string       // the one that it was made by, to which lines in the report belong; "" where there is none
+	Unused  string       // why the file that was to be gone by is not; "": it is, or there is none
 	// Plan is the machine that rings are laid for: Machine; but where a file has GPUs and this machine has none, the one in the file as
 	// it is written, since somebody wants to see what would be done there.
 	Plan *topo.Machine
@@ -110,18 +111,19 @@ func (f *Found) goBy(open func() (fs.File, error), name string) {
 	m, said, err := readFile(open)
 	if err != nil {
 		topo.Clean(f.Machine, f.Report)
+		f.Unused = err.Error()
 		f.Report.Fault(0, fmt.Sprintf("the topology in %s is not used: %v", name, err), "the machine is taken as "+f.From+" show it")
 		return
 	}
 	if hasGPU(m) && !hasGPU(f.Machine) {
 		f.Plan = m.Bare()
 	}
-	c := &completer{file: m, here: f.Machine, Report: f.Report}
+	c := &completer{file: m, here: f.Machine, planned: f.Plan != nil, Report: f.Report}
 	c.complete()
 	again := &topo.Report{}
 	topo.Clean(m, again)
-	f.Report.Faults = distinct(slices.Concat(said.Faults, again.Faults, f.Report.Faults))
-	f.Report.Notes = distinct(slices.Concat(ofLines(said.Notes), again.Notes, f.Report.Notes))
+	f.Report.Faults = distinct(slices.Concat(said.Faults, unsaid(again.Faults, said), f.Report.Faults))
+	f.Report.Notes = distinct(slices.Concat(ofLines(said.Notes), unsaid(again.Notes, said), f.Report.Notes))
 	f.Machine, f.File, f.From = m, name, name+", completed by "+f.From
 }
 
@@ -151,6 +153,16 @@ func ofLines(notes []topo.Fault) []topo.Fault {
 	return slices.DeleteFunc(slices.Clone(notes), func(n topo.Fault) bool { return n.Line == 0 })
 }
 
+// unsaid are the findings in lines of which nothing was said before: in the others a part that is not here any more makes another fault
+// of the same slip.
+func unsaid(again []topo.Fault, said *topo.Report) []topo.Fault {
+	lines := map[int]bool{}
+	for _, f := range slices.Concat(said.Faults, said.Notes) {
+		lines[f.Line] = f.Line > 0
+	}
+	return slices.DeleteFunc(again, func(f topo.Fault) bool { return lines[f.Line] })
+}
+
 func distinct(all []topo.Fault) (once []topo.Fault) {
 	for _, f := range all {
 		if !slices.Contains(once, f) {
@@ -160,12 +172,21 @@ func distinct(all []topo.Fault) (once []topo.Fault) {
 	return once
 }
 
-// Write writes a machine to the file that NCCL_TOPO_DUMP_FILE names, in NCCL's form, all at once.
+// Write writes a machine to the file that NCCL_TOPO_DUMP_FILE names, in NCCL's form, all at once and without what was told as faults.
 func Write(name string, m *topo.Machine) error {
-	var text strings.Builder
-	_ = ncclxml.Write(&text, m) // a Builder takes everything
-	if err := replace.File(name, []byte(text.String())); err != nil {
-		return fmt.Errorf("NCCL_TOPO_DUMP_FILE cannot be written: %w", err)
+	text := textOf(m)
+	if again, report, err := ncclxml.Read(strings.NewReader(text)); err == nil && len(report.Faults) > 0 {
+		topo.Mend(again) // a copy: m is still looked at
+		text = textOf(again)
+	}
+	if err := replace.File(name, []byte(text)); err != nil {
+		return fmt.Errorf("NCCL_TOPO_DUMP_FILE cannot be written: %s: %w", name, err)
 	}
 	return nil
+}
+
+func textOf(m *topo.Machine) string {
+	var text strings.Builder
+	_ = ncclxml.Write(&text, m) // a Builder takes everything
+	return text.String()
 }

@@ -67,35 +67,55 @@ func TestFileOfPlaces(t *testing.T) {
 	}
 }
 
-// C98: a file of another machine: what is here is used, and what is not is said, each port once.
-func TestFileOfAnotherMachine(t *testing.T) {
-	s := on(t, "vm-one-card")
-	s.File = write(t, head+`
+const another = head + `
 <pci busid="0000:17:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" rank="0" gdr="1"/></pci>
+<pci busid="0000:17:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="1" sm="80" rank="1" gdr="1"/></pci>
 <pci busid="0000:18:00.0" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16"><nic>
 <net name="rail1" dev="0" speed="100000" port="1"/>
-<net name="rail9" dev="1" speed="100000" port="1"/></nic></pci></cpu></system>`)
+<net name="rail9" dev="1" speed="100000" port="1"/></nic></pci></cpu></system>`
+
+// C98: a file of another machine: what is here is used. On a machine without GPUs rings are laid for the one in the file, so that what is
+// not here is no fault; and what is one is told once, as it was read.
+func TestFileOfAnotherMachine(t *testing.T) {
+	s := on(t, "vm-one-card")
+	s.File = write(t, another)
 	s.Dump = filepath.Join(t.TempDir(), "dump.xml")
 	f := detect.Load(s)
 	if !cmp.Equal(has(f.Machine), []string{"eth0 0@0/0000:00:03.0"}) {
 		t.Errorf("%v", has(f.Machine))
 	}
 	text := fmt.Sprint(f.Report.Faults)
-	if len(f.Report.Faults) != 2 || !strings.Contains(text, "line 4: port rail1") || !strings.Contains(text, "line 5: port rail9") {
+	if len(f.Report.Faults) != 1 || !strings.Contains(text, "line 3: bus id 0000:17:00.0 is there again") {
 		t.Errorf("faults %v", f.Report.Faults)
 	}
-	for _, says := range []string{"1 GPUs of the topology file are not on this machine: 0000:17:00.0",
+	for _, says := range []string{"2 GPUs (0000:17:00.0, 0000:17:00.0) and 2 ports (rail1, rail9) of the topology file; rings are laid as",
 		"have no place in the topology file: NIC eth0"} {
-		if !strings.Contains(fmt.Sprint(f.Report.Notes), says) {
+		if strings.Count(fmt.Sprint(f.Report.Notes), says) != 1 {
 			t.Errorf("notes %v, want %q", f.Report.Notes, says)
 		}
 	}
-	if got := has(f.Plan); len(got) != 2 || gpus(f.Plan) != 1 || gpus(f.Machine) != 0 {
+	if got := has(f.Plan); len(got) != 2 || gpus(f.Plan) != 2 || gpus(f.Machine) != 0 {
 		t.Errorf("a machine without GPUs: rings are laid for one with ports %v and %d GPUs, want those of the file", got, gpus(f.Plan))
 	}
 	s.File, s.Dump = s.Dump, ""
 	if again := detect.Load(s); !cmp.Equal(has(again.Machine), has(f.Machine)) || len(again.Report.Faults) > 0 {
 		t.Errorf("what was written reads as %v, faults %v", has(again.Machine), again.Report.Faults)
+	}
+}
+
+// On a machine with GPUs the ports that are not here are missed, all in one warning with the line of the first.
+func TestPortsThatAreMissed(t *testing.T) {
+	s := on(t, "h100-8gpu")
+	s.File = write(t, another)
+	f := detect.Load(s)
+	var missed []topo.Fault
+	for _, fault := range f.Report.Faults {
+		if strings.Contains(fault.What, "2 ports (rail1, rail9) of the topology file; not counted") {
+			missed = append(missed, fault)
+		}
+	}
+	if len(missed) != 1 || missed[0].Line != 5 {
+		t.Errorf("%v", f.Report.Faults)
 	}
 }
 

@@ -100,6 +100,9 @@ func InfoOnce(s Subject, key, format string, args ...any) {
 	Logger{}.InfoOnce(s, key, format, args...)
 }
 
+// Leave takes a line with this key for said: another process says it for this one.
+func Leave(key string) { first(key) }
+
 func first(key string) bool {
 	_, said := once.LoadOrStore(key, true)
 	return !said

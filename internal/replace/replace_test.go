@@ -3,6 +3,7 @@ package replace
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,8 +30,11 @@ func TestFile(t *testing.T) {
 	if n, _ := held.Read(old); string(old[:n]) != "second" {
 		t.Errorf("who has opened the file before reads %q", old[:n])
 	}
-	if File(folder, nil) == nil || File(filepath.Join(folder, "no", "a"), nil) == nil {
-		t.Error("what cannot be replaced was")
+	for file, says := range map[string]string{folder: "it is no regular file", filepath.Join(folder, "no", "a"): "no such file or directory",
+		filepath.Join(folder, strings.Repeat("x", 255)): "file name too long", filepath.Join(name, "a"): "not a directory"} {
+		if err := File(file, nil); err == nil || err.Error() != says {
+			t.Errorf("%s: %v, want %s", file, err, says)
+		}
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
 		t.Errorf("%v are left, %v", left, err)

@@ -60,6 +60,8 @@ type Peer struct {
 	Size       uint32   // of that, in bytes
 	Switch     string   // of the network, that its host hangs on; "": not known
 	Pod        int32    // group of switches that that is of, -1: none
+	File       string   // that describes its host; "": none
+	WhyNot     string   // why the file does not, for people; "": it does, or there is none
 }
 
 const (
@@ -117,7 +119,7 @@ func (p *Peer) appendTopology(b []byte) []byte {
 	}
 	b = append(binary.LittleEndian.AppendUint32(b, uint32(p.Device)), p.Described[:]...)
 	b = appendText(binary.LittleEndian.AppendUint32(b, p.Size), p.Switch)
-	return binary.LittleEndian.AppendUint32(b, uint32(p.Pod))
+	return appendText(appendText(binary.LittleEndian.AppendUint32(b, uint32(p.Pod)), p.File), p.WhyNot)
 }
 
 func (p *Peer) decodeTopology(r *reader) {
@@ -138,7 +140,7 @@ func (p *Peer) decodeTopology(r *reader) {
 	}
 	p.Device = int32(r.u32())
 	copy(p.Described[:], r.take(32))
-	p.Size, p.Switch, p.Pod = r.u32(), r.text(), int32(r.u32())
+	p.Size, p.Switch, p.Pod, p.File, p.WhyNot = r.u32(), r.text(), int32(r.u32()), r.text(), r.text()
 }
 
 // Fits leaves out what is too much to be told.

@@ -16,7 +16,7 @@ func example() Peer {
 		Rails:    []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80")},
 		Settings: []Setting{{"NCCL_ALGO", "ring"}, {"HCCL_DETERMINISTIC", "1"}}, Host: "a", Topology: "0123456789abcdef",
 		Rates: []Rate{{"numa1/cache4", 9e9}}, Rings: []Ring{{3, []int32{1, 0, 2}}, {4, nil}},
-		Device: 5, Described: [32]byte{1, 31: 2}, Size: 99, Switch: "leaf3", Pod: -1}
+		Device: 5, Described: [32]byte{1, 31: 2}, Size: 99, Switch: "leaf3", Pod: -1, File: "/a.xml", WhyNot: "it has no GPUs"}
 }
 
 func TestPeerRoundTrip(t *testing.T) {

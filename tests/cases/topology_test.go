@@ -170,9 +170,8 @@ func TestDevicesThatAreNotHere(t *testing.T) {
 		dumps := []string{"NCCL_TOPO_DUMP_FILE=" + topo, "NCCL_TOPO_DUMP_FILE_RANK=1", "NCCL_GRAPH_DUMP_FILE=" + graph,
 			"NCCL_GRAPH_DUMP_FILE_RANK=2"}
 		said := sweep(t, dumps, 4, hostWords(lab, all, all)...)
-		each(t, said, "port e9 of the topology file is not on this machine", 1)
-		each(t, said, "port mlx5_7 of the topology file is not on this machine", 1)
-		warned(t, said, 2)
+		each(t, said, "2 ports (e9, mlx5_7) of the topology file; rings are laid as the file says", 1)
+		warned(t, said, 0)
 		railsAreUsed(t, lab, said)
 
 		wrote := text(t, topo) + text(t, graph)
@@ -186,8 +185,8 @@ func TestDevicesThatAreNotHere(t *testing.T) {
 	t.Run("C98 dumps that cannot be written", func(t *testing.T) {
 		said := sweep(t, []string{"NCCL_TOPO_DUMP_FILE=/nowhere/a", "NCCL_GRAPH_DUMP_FILE=/nowhere/b"}, 2)
 		all := []string{strings.Join(said, "")}
-		each(t, all, "NCCL_TOPO_DUMP_FILE cannot be written: open /nowhere/a", 1)
-		each(t, all, "NCCL_GRAPH_DUMP_FILE cannot be written: ", 1)
+		each(t, all, "NCCL_TOPO_DUMP_FILE cannot be written: /nowhere/a: no such file", 1)
+		each(t, all, "NCCL_GRAPH_DUMP_FILE cannot be written: /nowhere/b: no such file", 1)
 	})
 }
 

@@ -92,5 +92,8 @@ func (w Where) Write(m *cost.Measures) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return "", err
 	}
-	return name, replace.File(name, text)
+	if err := replace.File(name, text); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return name, nil
 }
