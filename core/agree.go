@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,7 @@ const (
 	topoScope  = "HCCL_TOPO_SCOPE"
 	shmDisable = "NCCL_SHM_DISABLE" // counts for all if any rank sets it
 	debugLevel = "NCCL_DEBUG"       // need not be alike
+	shmArena   = "HCCL_SHM_ARENA"   // the same: it is what a rank's process has, and bounds the slices of all
 )
 
 func bit(on bool) string {
@@ -74,6 +76,7 @@ func agree(me int, peers []wire.Peer) agreement {
 	if a.setting.Slice == 0 && buff/slotsPerPort < defaultSlice {
 		a.setting.Slice = max(buff/slotsPerPort&^63, 4<<10)
 	}
+	a.setting.Most = mostSlice(peers)
 	// Rank 0 has checked its list by the same parser; another version of the library would have been refused.
 	a.setting.Algos, _ = proto.ParseAlgos(value(peers[0].Settings, "NCCL_ALGO"))
 	if me == speaker(peers) {
@@ -81,6 +84,22 @@ func agree(me int, peers []wire.Peer) agreement {
 	}
 	a.scope = scopes[value(peers[0].Settings, topoScope)]
 	return a
+}
+
+// mostSlice bounds slices where an arena is small, so that the ports of a rank fit with all their slots, and those of three communicators
+// more. 0: none is as small.
+func mostSlice(peers []wire.Peer) uint64 {
+	const rooms, share, least, align = proto.MinSlots, 4, 4 << 10, 3 * 64 // the last is what a slot has for a slice of any alignment
+	most := uint64(defaultSlice)
+	for i := range peers {
+		if size := number(value(peers[i].Settings, shmArena)); size > 0 {
+			most = min(most, uint64(size)/uint64(share*rooms*(len(peers)+1)))
+		}
+	}
+	if most >= defaultSlice {
+		return 0
+	}
+	return max(least, uint64(1)<<(bits.Len64(most)-1)) - align
 }
 
 // warnOfDifferences has one rank warn, the first whose log takes warnings: all know all settings, and one line is enough. The
@@ -135,7 +154,7 @@ func warnOfUnfit(me int, list string, s *proto.Setting) {
 func differences(peers []wire.Peer) []string {
 	var out []string
 	for _, want := range peers[0].Settings {
-		if want.Name == debugLevel {
+		if want.Name == debugLevel || want.Name == shmArena {
 			continue
 		}
 		var others []string // values, in the order of the first rank that holds each

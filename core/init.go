@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"crypto/sha256"
+	"strconv"
 	"time"
 
 	"hccl.dev/hccl/core/boot"
@@ -114,6 +115,7 @@ func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	}
 	if local, err := share(c.settings); err == nil {
 		p.CanShare, p.Exchange, p.ArenaKey = true, local.Name(), sharing.arenaKey
+		p.Settings = append(p.Settings, wire.Setting{Name: shmArena, Value: strconv.FormatUint(local.ArenaSize(), 10)})
 	}
 	return p
 }

@@ -103,7 +103,7 @@ func (ms *messages) startAny(c *Call) (m *message, err error) {
 func (ms *messages) open(peer int) (*line, error) {
 	l, err := ms.line(peer)
 	if err == nil && l.out != nil { // also where this rank only receives: it answers announcements
-		l.out.Begin(messageTag)
+		l.out.Begin(messageTag, 1)
 		l.in.Begin(messageTag)
 	}
 	return l, err

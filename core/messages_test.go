@@ -182,7 +182,7 @@ func FuzzFrames(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		peer.Begin(messageTag)
+		peer.Begin(messageTag, 1)
 		memory := bytes.Repeat([]byte{0xa5}, 300)
 		c := letterCall(coll.Recv, memory[100:200], 0)
 		if _, err := all[1].start(&c); err != nil {

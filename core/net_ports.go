@@ -71,9 +71,9 @@ type mixedOut struct {
 }
 
 // Begin names the operation of the slices to come.
-func (o *mixedOut) Begin(t proto.Tag) {
-	o.near.Begin(t)
-	o.far.Begin(t)
+func (o *mixedOut) Begin(t proto.Tag, slots int) {
+	o.near.Begin(t, slots)
+	o.far.Begin(t, slots)
 	o.room = 0
 }
 

@@ -20,7 +20,10 @@ func (q *nullQueue) StreamFrom() uint64 { return 1 << 40 }
 // openPort is a port without memory, memory barriers or peers: there is always room and always a slice.
 type openPort struct{ n uint64 }
 
-func (p *openPort) Begin(proto.Tag)                                    {}
+type openIn struct{ openPort }
+
+func (p *openPort) Begin(proto.Tag, int)                               {}
+func (p *openIn) Begin(proto.Tag)                                      {}
 func (p *openPort) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) { return 4096, nil }
 func (p *openPort) Commit(n uint64)                                    {}
 func (p *openPort) Blocker() int                                       { return -1 }
@@ -30,7 +33,7 @@ func (p *openPort) Release()                                           {}
 type openPorts struct{ n uint64 }
 
 func (p openPorts) Out(proto.Kind, int, int) (proto.Out, error) { return &openPort{p.n}, nil }
-func (p openPorts) In(proto.Kind, int, int) (proto.In, error)   { return &openPort{p.n}, nil }
+func (p openPorts) In(proto.Kind, int, int) (proto.In, error)   { return &openIn{openPort{p.n}}, nil }
 
 // shapes of all-reduce whose slices all have one length, so that openPort can answer.
 func benchRun(tb testing.TB, algo proto.Algo, n, slices int) (run func(), cmds *int) {

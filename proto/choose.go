@@ -15,6 +15,7 @@ type Setting struct {
 	MaxChannels  int    // 0: choose
 	Reproducible bool   // only algorithms whose results depend on the data alone
 	Slice        uint64 // bytes of a slice, 0: choose
+	Most         uint64 // bytes that no slice exceeds, 0: any
 	Hosts        int    // that the ranks are on; 0 counts as one
 	Rings        int    // orders that rings go in, each on a channel of its own; 0 counts as one
 }
@@ -64,6 +65,9 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 	c.Slice = s.Slice
 	if c.Slice == 0 {
 		c.Slice = sliceFor(algo, op, c.Channels)
+	}
+	if s.Most != 0 {
+		c.Slice = min(c.Slice, s.Most)
 	}
 	return c, nil
 }

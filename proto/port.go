@@ -29,7 +29,8 @@ const (
 
 // Out is the writing end of a port: slices that one or more ranks read in order. Nothing in it blocks.
 type Out interface {
-	Begin(Tag) // slices committed from here on belong to this operation
+	// Begin: slices committed from here on belong to this operation, which may need so many of them unread to get on.
+	Begin(t Tag, slots int)
 	// Reserve returns room for a slice of n bytes, or 0: not now. The room may be written until Commit, which
 	// follows before the next Reserve. n may be 0: an empty slice is a slice, with an address that is not 0. Where the transport
 	// can, the room lies in its cache line as like lies in its own: copies between the two, and sums with the slice where like's

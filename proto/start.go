@@ -45,7 +45,7 @@ func (r *Run) Start(p *Plan, op *Op, t *Table, q device.Queue, slice uint64, tag
 	}
 	for i := range r.ends {
 		if e := &r.ends[i]; e.out != nil {
-			e.out.Begin(tag)
+			e.out.Begin(tag, r.plan.Slots)
 		} else {
 			e.in.Begin(tag)
 		}

@@ -55,7 +55,7 @@ func volley(s *Segment, turns int, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	o.Begin(proto.Tag{})
+	o.Begin(proto.Tag{}, 1)
 	i.Begin(proto.Tag{})
 	for k := range turns {
 		if s.self == 1 || k > 0 {

@@ -57,6 +57,9 @@ func fellBack() bool {
 // Name is the address of this process's socket, in the form that Connect and Fetch take: 16 random bytes.
 func (l *Local) Name() Key { return l.x.name }
 
+// ArenaSize is how many bytes of staging this process may have.
+func (l *Local) ArenaSize() uint64 { return l.arena.size }
+
 // Fallback tells why the arena is a file in /dev/shm instead of a memfd; "" if it is a memfd.
 func (l *Local) Fallback() string { return l.arena.reason }
 

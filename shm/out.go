@@ -22,6 +22,7 @@ type out struct {
 	tail    uint64  // slices known to be read by all
 	slots   uint64  // a power of two, at most ringLen
 	size    uint64  // bytes of a slot
+	need    uint64  // slots without which the operation may block itself
 	phase   uint64  // where in its first line the reserved slice begins
 	tag     proto.Tag
 	region  region
@@ -42,9 +43,9 @@ var errAck = errors.New("a peer on this host claims to have read slices that wer
 
 func (o *out) addReader(i int, ack uintptr) { o.readers = append(o.readers, reader{i, ack}) }
 
-// Begin opens an operation: slices from here on carry its tag.
-func (o *out) Begin(tag proto.Tag) {
-	o.tag = tag
+// Begin opens an operation: slices from here on carry its tag, and so many of them must fit unread.
+func (o *out) Begin(tag proto.Tag, slots int) {
+	o.tag, o.need = tag, uint64(slots)
 	if !o.ports.busy {
 		o.ports.begin()
 	}
@@ -53,7 +54,7 @@ func (o *out) Begin(tag proto.Tag) {
 // Reserve returns room for a slice of n bytes, or 0: not now.
 func (o *out) Reserve(n uint64, like device.Ptr) (device.Ptr, error) {
 	o.phase = uint64(like) & (lineSize - 1)
-	if n+o.phase > o.size || o.staging == 0 {
+	if n+o.phase > o.size || o.slots < o.need || o.staging == 0 {
 		return o.attach(n + o.phase)
 	}
 	if o.head-o.tail >= o.slots {
@@ -126,7 +127,8 @@ func (o *out) drained() bool {
 // reads reports whether rank i may still read slices: it is live and so is its process.
 func (s *Segment) reads(i int) bool { return s.State(i) == Live && s.peers[i].Alive() }
 
-// attach gets staging for slices of n bytes, once nothing lies in the present one.
+// attach gets staging for slices of n bytes, once nothing lies in the present one. Where the arena has no room for all the slots that a
+// port had best have, fewer do, but none below what the operation needs: it would wait for ever.
 func (o *out) attach(n uint64) (device.Ptr, error) {
 	if err := o.look(); err != nil || o.tail != o.head {
 		o.waits = true
@@ -137,12 +139,12 @@ func (o *out) attach(n uint64) (device.Ptr, error) {
 		o.s.arena.detach(o)
 	}
 	size := slotSize(n)
-	for slots := slotsFor(size); ; slots /= 2 {
+	for slots := o.s.arena.slotsFor(size); ; slots /= 2 {
 		err := o.s.arena.attach(o, slots, size)
 		if err == nil {
 			return o.room(), nil
 		}
-		if slots == 1 {
+		if slots/2 < max(o.need, 1) {
 			return 0, err
 		}
 	}
@@ -158,9 +160,10 @@ func slotSize(n uint64) uint64 {
 }
 
 // slotsFor is how many slots a port has. Four let a writer be two slices ahead while one is read and one is on its way; more of
-// a large size would only push each other out of the caches.
-func slotsFor(size uint64) uint64 {
+// a large size would only push each other out of the caches, and more in a small arena take room from other ports.
+func (a *arena) slotsFor(size uint64) uint64 {
 	switch {
+	case a.size < 4*softBytes:
 	case size <= 4<<10:
 		return 16
 	case size <= 16<<10:

@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"hccl.dev/hccl/device"
@@ -80,7 +81,7 @@ func TestPortsOrder(t *testing.T) {
 			ins = append(ins, inOf(t, p[2], kind, 1, 0))
 		}
 		tag := proto.Tag{Seq: 7, Hash: 9}
-		o.Begin(tag)
+		o.Begin(tag, 1)
 		for _, i := range ins {
 			i.Begin(tag)
 		}
@@ -111,7 +112,7 @@ func TestPortsBounded(t *testing.T) {
 	p := portsOf(segs)
 	o, in1, in2 := outOf(t, p[1], proto.All, 0, 0), inOf(t, p[0], proto.All, 0, 1), inOf(t, p[2], proto.All, 0, 1)
 	var tag proto.Tag
-	o.Begin(tag)
+	o.Begin(tag, 1)
 	in1.Begin(tag)
 	in2.Begin(tag)
 	if o.Blocker() != -1 {
@@ -121,8 +122,8 @@ func TestPortsBounded(t *testing.T) {
 	for send(t, o, 64<<10, n) {
 		n++
 	}
-	if n != slotsFor(64<<10) {
-		t.Errorf("%d slices in flight, want %d", n, slotsFor(64<<10))
+	if want := segs[1].arena.slotsFor(64 << 10); n != want {
+		t.Errorf("%d slices in flight, want %d", n, want)
 	}
 	for k := range n {
 		receive(t, in1, 64<<10, k)
@@ -143,7 +144,7 @@ func TestPortsTags(t *testing.T) {
 	p := portsOf(segs)
 	o, in := outOf(t, p[0], proto.Pair, 0, 1), inOf(t, p[1], proto.Pair, 0, 0)
 	good := proto.Tag{Lane: 1, Seq: 2, Hash: 3}
-	o.Begin(good)
+	o.Begin(good, 1)
 	if x, err := o.Reserve(0, 0); x == 0 || err != nil {
 		t.Fatal(x, err)
 	}
@@ -192,7 +193,7 @@ func TestHostileAck(t *testing.T) {
 	segs := host(t, 2, 1)
 	defer leave(segs)
 	o := outOf(t, segs[0].Ports(), proto.Pair, 0, 1).(*out)
-	o.Begin(proto.Tag{})
+	o.Begin(proto.Tag{}, 1)
 	for send(t, o, 4<<10, 0) {
 	}
 	for _, ack := range []uint64{o.head + 1, ^uint64(0), 1 << 40} {
@@ -204,6 +205,28 @@ func TestHostileAck(t *testing.T) {
 	word64(o.readers[0].ack).Store(o.head)
 }
 
+// A port has fewer slots where the arena has no room for more, but not fewer than the operation needs: that is an error at once.
+func TestSlotsThatAreNeeded(t *testing.T) {
+	segs := host(t, 2, 1)
+	defer leave(segs)
+	small, err := newArena(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	segs[0].arena = small
+	o := outOf(t, segs[0].Ports(), proto.Pair, 0, 1).(*out)
+	const slice = 200 << 10 // two slots fit
+	for _, c := range []struct{ need, bytes, slots int }{{1, slice, 2}, {2, slice, 2}, {3, slice, 0}, {3, slice / 2, 4}, {4, slice / 2, 4}} {
+		o.Begin(proto.Tag{}, c.need)
+		x, err := o.Reserve(uint64(c.bytes), 0)
+		if c.slots == 0 && (x != 0 || err == nil || !strings.Contains(err.Error(), "HCCL_SHM_ARENA")) {
+			t.Errorf("%d slots of %d bytes: room at %x, error %v", c.need, c.bytes, x, err)
+		} else if c.slots != 0 && (err != nil || o.slots != uint64(c.slots)) {
+			t.Errorf("%d slots of %d bytes: there are %d, error %v", c.need, c.bytes, o.slots, err)
+		}
+	}
+}
+
 // 64 communicators of 4 ranks, used in turn, share the staging of few; a busy one keeps its own.
 func TestReclaim(t *testing.T) {
 	l := open(t)
@@ -212,7 +235,7 @@ func TestReclaim(t *testing.T) {
 		all = append(all, host(t, 4, 1))
 	}
 	busy := outOf(t, all[0][0].Ports(), proto.Pair, 0, 1)
-	busy.Begin(proto.Tag{})
+	busy.Begin(proto.Tag{}, 1)
 	send(t, busy, 64<<10, 42)
 	for round := range 2 {
 		for _, segs := range all[1:] {
@@ -247,7 +270,7 @@ func exchangeAll(t *testing.T, segs []*Segment, round int) {
 			} else {
 				o = s.ports.outs[between(w, r)]
 			}
-			o.Begin(proto.Tag{})
+			o.Begin(proto.Tag{}, 1)
 			send(t, o, 64<<10, uint64(w*r))
 			in := inOf(t, segs[r].ports, proto.Pair, 0, w)
 			receive(t, in, 64<<10, uint64(w*r))
@@ -271,7 +294,7 @@ func TestSlicesOutliveClose(t *testing.T) {
 	in := inOf(t, segs[1].Ports(), proto.Pair, 0, 0)
 	for r := 1; r < 3; r++ {
 		o := outOf(t, segs[0].Ports(), proto.Pair, 0, r)
-		o.Begin(proto.Tag{})
+		o.Begin(proto.Tag{}, 1)
 		send(t, o, 128<<10, uint64(r))
 	}
 	segs[0].SetState(Left)
@@ -295,7 +318,7 @@ func TestPortsAllocateNothing(t *testing.T) {
 	p := portsOf(segs)
 	o, in := outOf(t, p[0], proto.Pair, 0, 1), inOf(t, p[1], proto.Pair, 0, 0)
 	got := testing.AllocsPerRun(1000, func() {
-		o.Begin(proto.Tag{})
+		o.Begin(proto.Tag{}, 1)
 		in.Begin(proto.Tag{})
 		send(t, o, 4<<10, 1)
 		receive(t, in, 4<<10, 1)
@@ -311,7 +334,7 @@ func BenchmarkSlice(b *testing.B) {
 	defer leave(segs)
 	p := portsOf(segs)
 	o, in := outOf(b, p[0], proto.Pair, 0, 1), inOf(b, p[1], proto.Pair, 0, 0)
-	o.Begin(proto.Tag{})
+	o.Begin(proto.Tag{}, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		o.Reserve(4<<10, 0)

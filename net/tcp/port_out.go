@@ -22,8 +22,8 @@ type reader struct {
 	flow *outFlow
 }
 
-// Begin names the operation of the slices to come.
-func (o *outPort) Begin(t proto.Tag) { o.tag = t }
+// Begin names the operation of the slices to come. There are more slots than any plan needs.
+func (o *outPort) Begin(t proto.Tag, _ int) { o.tag = t }
 
 // Reserve waits, by saying "not now", for the slowest reader. Beyond the cap of staging only a port with nothing on its way gets
 // memory: it may be what everything else waits for.
@@ -103,7 +103,7 @@ type selfOut struct {
 }
 
 // Begin names the operation of the slices to come.
-func (o *selfOut) Begin(t proto.Tag) { o.tag = t }
+func (o *selfOut) Begin(t proto.Tag, _ int) { o.tag = t }
 
 // Reserve is never short of a reader that another process holds up, so it may always go beyond the cap of staging.
 func (o *selfOut) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {

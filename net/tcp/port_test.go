@@ -58,7 +58,7 @@ func TestSlicesOfEverySizeArriveInOrder(t *testing.T) {
 		for _, kind := range []proto.Kind{proto.Pair, proto.All, proto.Msg} {
 			out, in := outOf(t, nodes[0], kind, 5, 1), inOf(t, nodes[1], kind, 5, 0)
 			tag := proto.Tag{Lane: 3, Seq: 1 << 40, Hash: 1<<63 | 5}
-			out.Begin(tag)
+			out.Begin(tag, 1)
 			in.Begin(tag)
 			sent, got := 0, 0
 			for got < 3*len(sizes) {
@@ -153,7 +153,7 @@ func TestAnotherOperationsSliceIsNotDelivered(t *testing.T) {
 	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
 	right := proto.Tag{Lane: 1, Seq: 2, Hash: 3}
 	for _, wrong := range []proto.Tag{{Lane: 0, Seq: 2, Hash: 3}, {Lane: 1, Seq: 3, Hash: 3}, {Lane: 1, Seq: 2, Hash: 4}} {
-		out.Begin(right)
+		out.Begin(right, 1)
 		put(t, out, []byte("x"))
 		in.Begin(wrong)
 		nodes[1].until(t, "slice", func() bool { _, n, err := in.Peek(); return n > 0 || err != nil })

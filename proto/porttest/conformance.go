@@ -65,7 +65,7 @@ func (s *suite) out(rank int, k proto.Kind, channel, peer int) proto.Out {
 	if err != nil {
 		s.Fatalf("rank %d: out port to rank %d: %v", rank, peer, err)
 	}
-	o.Begin(tag)
+	o.Begin(tag, 1)
 	return o
 }
 

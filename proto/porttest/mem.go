@@ -116,7 +116,7 @@ type out struct {
 	tag proto.Tag
 }
 
-func (o *out) Begin(t proto.Tag) { o.tag = t }
+func (o *out) Begin(t proto.Tag, _ int) { o.tag = t }
 
 func (o *out) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {
 	o.l.mu.Lock()

@@ -236,9 +236,9 @@ func (s *suite) operations() {
 	for seq := range 200 {
 		t := proto.Tag{Seq: uint64(2*seq + 10), Hash: uint64(seq) * 0x9e3779b97f4a7c15}
 		next := proto.Tag{Seq: t.Seq + 1, Hash: ^t.Hash}
-		o.Begin(t)
+		o.Begin(t, 1)
 		s.write(o, 0, 0, 5)
-		o.Begin(next)
+		o.Begin(next, 1)
 		s.write(o, 0, 1, 6)
 		in.Begin(t)
 		s.read(in, 0, 0, 5)

@@ -50,8 +50,51 @@ static void file_size(void) {
   for (int r = 0; r < 2; r++) MUST(ncclCommDestroy(comms[r]));
 }
 
+enum { COMMS = 3, RANKS = 4, COUNT = 65536 };
+static ncclUniqueId ids[COMMS];
+static int rank;
+
+static void* all_to_all_and_reduce(void* k) {
+  ncclComm_t comm;
+  float *x = (float*)calloc(RANKS * COUNT, sizeof *x), *y = (float*)calloc(RANKS * COUNT, sizeof *y);
+  MUST(ncclCommInitRank(&comm, RANKS, ids[(long)k], rank));
+  for (long i = 0; i < RANKS * COUNT; i++) x[i] = 1;
+  for (int n = 0; n < 20 && faults == 0; n++) {
+    MUST(ncclAlltoAll(x, y, COUNT, ncclFloat32, comm, NULL));
+    MUST(ncclAllReduce(x, y, RANKS * COUNT, ncclFloat32, ncclSum, comm, NULL));
+    CHECK(y[0] == RANKS && y[RANKS * COUNT - 1] == RANKS, "sums %g and %g", y[0], y[RANKS * COUNT - 1]);
+  }
+  MUST(faults == 0 ? ncclCommDestroy(comm) : ncclCommAbort(comm));
+  free(x);
+  free(y);
+  return NULL;
+}
+
+/* Several communicators at once in the smallest arena: each has the slots that its operations cannot do without. */
+static void arena(void) {
+  pthread_t threads[COMMS];
+  int links[RANKS][2], status;
+  setenv("HCCL_SHM_ARENA", "1048576", 1);
+  for (int r = 1; r < RANKS && rank == 0; r++) {
+    CHECK(pipe(links[r]) == 0, "pipe");
+    if (fork() == 0) {
+      rank = r;
+      CHECK(read(links[r][0], ids, sizeof ids) == (ssize_t)sizeof ids, "read");
+    }
+  }
+  if (rank == 0) {
+    for (int k = 0; k < COMMS; k++) MUST(ncclGetUniqueId(&ids[k]));
+    for (int r = 1; r < RANKS; r++) CHECK(write(links[r][1], ids, sizeof ids) == (ssize_t)sizeof ids, "write");
+  }
+  for (long k = 0; k < COMMS; k++) pthread_create(&threads[k], NULL, all_to_all_and_reduce, (void*)k);
+  for (int k = 0; k < COMMS; k++) pthread_join(threads[k], NULL);
+  if (rank != 0) exit(faults != 0);
+  while (wait(&status) > 0) CHECK(status == 0, "a rank ended with %d", status);
+}
+
 int main(int argc, char** argv) {
   static const struct test tests[] = {
-    {"address_space", address_space}, {"descriptors", descriptors}, {"threads", threads}, {"file_size", file_size}};
+    {"address_space", address_space}, {"descriptors", descriptors}, {"threads", threads}, {"file_size", file_size},
+    {"arena", arena}};
   return choose(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -23,7 +23,7 @@ const (
 var programs = map[string][]string{
 	"life": {"used_while_made", "failed_init_is_told", "destroyed_while_made", "one_gives_up", "ended_while_used", "alone",
 		"counts_that_differ", "used_in_its_own_group"},
-	"limits": {"address_space", "descriptors", "threads", "file_size"},
+	"limits": {"address_space", "descriptors", "threads", "file_size", "arena"},
 }
 
 func TestHostile(t *testing.T) {
