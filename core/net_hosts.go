@@ -108,5 +108,5 @@ func (c *Comm) netOptions() tcp.Options {
 		openRates()
 	}
 	return tcp.Options{Rate: uint64(v.NetRate) * 1e6 / 8, TrafficClass: v.NetClass, SendBuffer: int(v.SocketSendBuffer),
-		ReceiveBuffer: int(v.SocketRecvBuffer), ZeroCopy: v.NetZeroCopy}
+		ReceiveBuffer: int(v.SocketRecvBuffer), ZeroCopy: v.NetZeroCopy, Keepalive: v.NetKeepalive}
 }

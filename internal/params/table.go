@@ -37,6 +37,7 @@ type Values struct {
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	NetIdle                       time.Duration // until unused connections are let go of, 0: never
+	NetKeepalive                  time.Duration // until an unused rail is probed, 0: never
 	Preconnect                    bool          // connect when a communicator is made, not at first use
 	ShmArena                      int64         // bytes
 	ShmSlice                      int64         // bytes, 0: choose
@@ -169,6 +170,8 @@ var table = []Knob{
 		count(-1, 1<<20, func(v *Values) *int { return &v.NetZeroCopy })},
 	{"HCCL_NET_IDLE", "30", "Seconds without use until connections are closed, to be made again when needed; 0: they stay.",
 		seconds(0, func(v *Values) *time.Duration { return &v.NetIdle })},
+	{"HCCL_NET_KEEPALIVE", "1", "Seconds without use until a rail among several is probed, then twice as long each time, to 30; 0: never.",
+		seconds(0, func(v *Values) *time.Duration { return &v.NetKeepalive })},
 	{"HCCL_PRECONNECT", "1", "1: processes connect when a communicator is made; 0: when one has something to send to the other.",
 		flag(func(v *Values) *bool { return &v.Preconnect })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",

@@ -32,6 +32,7 @@ type conn struct {
 	left    bool                   // the other end's goodbye has come; guarded by the rx baton
 	closed  bool                   // fd is no longer ours; guarded by Net.mu
 	pulse   pulse                  // guarded by Net.tending
+	asking  asking                 // guarded by Net.tending
 	zero    *zeroCopy              // nil: all that is sent is copied
 	send    sender
 	recv    receiver

@@ -8,11 +8,12 @@ import (
 
 // Options are what the user has set of connections between hosts. Zero leaves the choice to the kernel.
 type Options struct {
-	Rate          uint64 // bytes per second that this host may send by each of its network cards
-	TrafficClass  int    // the byte of that name in each packet: IPv4's TOS, IPv6's traffic class
-	SendBuffer    int    // bytes; also below 0 the kernel chooses
-	ReceiveBuffer int    // likewise
-	ZeroCopy      int    // bytes of a slice from which on it is sent without a copy; 0: never, -1: where that pays
+	Rate          uint64        // bytes per second that this host may send by each of its network cards
+	TrafficClass  int           // the byte of that name in each packet: IPv4's TOS, IPv6's traffic class
+	SendBuffer    int           // bytes; also below 0 the kernel chooses
+	ReceiveBuffer int           // likewise
+	ZeroCopy      int           // bytes of a slice from which on it is sent without a copy; 0: never, -1: where that pays
+	Keepalive     time.Duration // without use, until a rail among several is probed; 0: none is
 }
 
 // How TCP rides an outage out: it tries again at least every resendTime, so that bytes flow soon after the wire is back, and it does not

@@ -21,11 +21,11 @@ func (l *Link) Spare(lower bool) int {
 	return -1
 }
 
-// ponder notes for how long all rails have stood still.
+// ponder notes for how long all rails have stood still. Those that nothing waits for do not count.
 func (l *Link) ponder(now time.Time, moving bool, still *[MaxRails]*conn) {
 	var since time.Time
 	for _, c := range still {
-		if c != nil && c.pulse.since.After(since) {
+		if c != nil && c.pulse.waits && c.pulse.since.After(since) {
 			since = c.pulse.since
 		}
 	}

@@ -46,11 +46,14 @@ func (n *Net) Tend() {
 	n.tending.Lock()
 	defer n.tending.Unlock()
 	n.mu.Lock()
-	links := slices.Clone(n.links)
+	links, keepalive := slices.Clone(n.links), n.opts.Keepalive
 	n.mu.Unlock()
-	now := time.Now()
+	now, asked := time.Now(), 0
 	for _, l := range links {
 		if l.live()|l.with(railSuspect) != 0 && l.dead.Load() == nil {
+			if keepalive > 0 && asked < mostAsked && l.inquire(now, max(keepalive, leastQuiet)) {
+				asked++
+			}
 			l.tend(now)
 		}
 		if l.Parts() {
@@ -109,8 +112,8 @@ func (l *Link) tend(now time.Time) {
 	}
 }
 
-// feel takes c's pulse. A rail moves unless the kernel tries in vain to send what it has. One that waits for the peer to read is not
-// stuck, and a socket without such knowledge is trusted.
+// feel takes c's pulse. A rail moves unless the kernel tries in vain to send what it has, or asks in vain. One that waits for the peer to
+// read is not stuck, and a socket without such knowledge is trusted.
 func (n *Net) feel(c *conn, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,16 +121,17 @@ func (n *Net) feel(c *conn, now time.Time) {
 		return
 	}
 	q, sent := &c.pulse, c.sent.Load()
-	if sent == q.sent && !q.waits { // nothing was to be done since the last look
+	if sent == q.sent && !q.waits && c.asking.asked.IsZero() { // nothing was to be done since the last look
 		q.since, q.moves = now, true
 		return
 	}
 	info, err := unix.GetsockoptTCPInfo(c.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	q.sent, q.waits = sent, err == nil && waiting(info)
-	if err != nil || info.Bytes_acked != q.acked || q.since.IsZero() || !q.waits {
+	silent := err == nil && c.silent(info, now)
+	if err != nil || info.Bytes_acked != q.acked || q.since.IsZero() || !q.waits && !silent {
 		q.since, q.moves = now, true
 	} else {
-		q.moves = info.Retransmits == 0 && info.Backoff == 0 && !held(info)
+		q.moves = !silent && info.Retransmits == 0 && info.Backoff == 0 && !held(info)
 	}
 	if err == nil {
 		c.measure(info)
