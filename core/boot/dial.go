@@ -247,7 +247,7 @@ func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint
 		if last != nil && d.refuses(refusedLong) {
 			return none, &SilentError{-1, "refuses connections at " + d.reasons(last), true}
 		}
-		if err := lim.check(); err == errDeadline || err == nil && last != nil && d.refused.IsZero() && lim.silent(began) {
+		if err := lim.check(); err == errDeadline || err == nil && d.mute(last) && lim.silent(began) {
 			return none, &SilentError{-1, "cannot be reached at " + d.reasons(last), false}
 		} else if err != nil {
 			return none, err
@@ -256,8 +256,16 @@ func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint
 	}
 }
 
+// mute reports whether nothing answers: no connection has been made nor refused, or last is how an attempt ended, in another way.
+func (d *dialing) mute(last error) bool {
+	return d.refused.IsZero() && (last != nil || d.s == nil && (d.race == nil || !d.race.connected()))
+}
+
 func (d *dialing) reasons(last error) string {
 	var b strings.Builder
+	if d.why == nil && d.race != nil {
+		d.why = d.race.why
+	}
 	for i, a := range d.addrs {
 		if i > 0 {
 			b.WriteString(", ")

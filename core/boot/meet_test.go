@@ -203,10 +203,13 @@ func TestSilentListener(t *testing.T) {
 	}
 }
 
-// Nothing answers at an address of the network that is kept for measurements (RFC 2544): HCCL_PEER_TIMEOUT ends that, here the only
-// limit, for the maker of the id and for other ranks.
+// Nothing answers at an address of a cable's network: HCCL_PEER_TIMEOUT ends that, here the only limit, for the maker of the id and for
+// other ranks.
 func TestHostThatAnswersNothing(t *testing.T) {
-	nowhere := netip.MustParseAddrPort("198.18.7.7:9")
+	if !inside(t, "ip link add e0 type veth peer name far0; ip addr add 10.7.7.1/24 dev e0; ip link set e0 up; ip link set far0 up") {
+		return
+	}
+	nowhere := netip.MustParseAddrPort("10.7.7.7:9")
 	id := newMaker(t).ID()
 	id[idCount] = 1
 	copy(id[idAddresses:], packAddress(nil, nowhere.Addr()))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -93,6 +94,17 @@ func (r *race) close() {
 			s.close()
 		}
 	}
+}
+
+// connected reports whether a host has let a connection be made.
+func (r *race) connected() bool {
+	return slices.ContainsFunc(r.runs, func(s stream) bool {
+		if s.fd < 0 {
+			return false
+		}
+		_, err := unix.Getpeername(s.fd)
+		return err == nil
+	})
 }
 
 func (r *race) pollFds(fds []unix.PollFd) []unix.PollFd {

@@ -235,7 +235,7 @@ func (x *rounds) push(k int, l *link) error {
 			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
 				l.peer, x.rank, l.dial.reasons(err))}
 		}
-		if err != nil && l.dial.refused.IsZero() && x.lim.silent(x.start) {
+		if x.lim.silent(x.start) && l.dial.mute(err) {
 			return &SilentError{l.peer, fmt.Sprintf("came to the roll call, but cannot be reached by rank %d at %s", x.rank,
 				l.dial.reasons(err)), false}
 		}

@@ -68,27 +68,28 @@ func TestRankFailsInRounds(t *testing.T) {
 	m := newMaker(t)
 	nearAndApart(t, func(t *testing.T) {
 		for name, way := range ways {
-			for _, n := range []int{3, 5, 16} {
-				id := m.ID()
-				go roundsRank(t, id, 2, n, way)
-				ranks := append([]int{0, 1}, upTo(n)[3:]...)
-				named := 0
-				for rank, o := range meetAll(id, n, ranks, same(within(20))) {
-					var failed *RankError
-					if !errors.As(o.err, &failed) {
-						t.Errorf("%s: rank %d of %d: %v", name, rank, n, o.err)
-						continue
-					}
-					if failed.Rank == 2 {
-						named++
-					}
+			sizes := []int{3, 5, 16}
+			ids := [][]byte{m.ID(), m.ID(), m.ID()}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel() // they wait most of the time
+				for k, n := range sizes {
+					go roundsRank(t, ids[k], 2, n, way)
+					wantNamed(t, n, meetAll(ids[k], n, append([]int{0, 1}, upTo(n)[3:]...), same(within(20))))
 				}
-				if named != len(ranks) {
-					t.Errorf("%s: %d of %d ranks name the one that failed", name, named, len(ranks))
-				}
-			}
+			})
 		}
 	})
+}
+
+// wantNamed fails unless all name rank 2 as the one that failed.
+func wantNamed(t *testing.T, n int, got map[int]outcome) {
+	t.Helper()
+	for rank, o := range got {
+		var failed *RankError
+		if !errors.As(o.err, &failed) || failed.Rank != 2 {
+			t.Errorf("rank %d of %d: %v", rank, n, o.err)
+		}
+	}
 }
 
 // A rank that never sends is named when the limit passes.
