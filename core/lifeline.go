@@ -18,6 +18,8 @@ type lifeline struct {
 	lines []*boot.Line // rank 0: to the ranks 1 to n-1; else: to rank 0
 	lim   boot.Limit
 	lost  int // the rank that has given up, -1: none is known
+
+	looked time.Time // at all lines, which are a system call each
 }
 
 const (
@@ -29,6 +31,7 @@ const (
 
 const (
 	lastWordTime = 300 * time.Millisecond // for a rank that gives up to say so
+	checkTime    = 20 * time.Millisecond
 	visitTime    = 500 * time.Millisecond // until rank 0 looks after one that has not come
 )
 
@@ -203,8 +206,11 @@ func (l *lifeline) read(k int) (bool, error) {
 			l.lines[k].Take(1)
 			return vote == voteYes, nil
 		}
-		if err := l.check(); err != nil {
-			return false, err
+		if now := time.Now(); now.Sub(l.looked) > checkTime {
+			if err := l.check(); err != nil {
+				return false, err
+			}
+			l.looked = now
 		}
 		if time.Now().After(l.lim.Deadline) {
 			return false, failf(Timeout, "rank %d: rank %d did not connect to all ranks in the time allowed for init", l.c.rank,

@@ -51,8 +51,66 @@ func (r *request) parse(b []byte) bool {
 
 // Fetch asks the process called name for what it offers under key, and waits for an offer that is yet to come. It ends with an
 // error at the deadline and when stop (may be nil) answers true; ErrElsewhere says that no such process is reachable from here.
+//
+// Ranks of this process that want the same at the same time have one of them ask, and get a copy each.
 func (l *Local) Fetch(name, key Key, deadline time.Time, stop func() bool) (fd int, err error) {
-	c := client{name: name, key: key, deadline: deadline, stop: stop}
+	c, what := client{name: name, key: key, deadline: deadline, stop: stop}, [2]Key{name, key}
+	l.mu.Lock()
+	f := l.fetches[what]
+	if f == nil {
+		f = &fetch{users: 1, ready: make(chan struct{}), fd: -1}
+		l.fetches[what] = f
+		l.mu.Unlock()
+		f.run(&c)
+	} else {
+		f.users++
+		l.mu.Unlock()
+		err = c.until(f.ready)
+	}
+	defer f.leave(l, what)
+	if err != nil {
+		return -1, err
+	}
+	if f.err != nil {
+		return c.alone(f.err)
+	}
+	return unix.FcntlInt(uintptr(f.fd), unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// fetch is one of several ranks' asking.
+type fetch struct {
+	ready chan struct{} // closed when there is fd, or err
+	fd    int           // read after ready
+	err   error         // read after ready
+	users int           // guarded by Local.mu
+}
+
+func (f *fetch) run(c *client) {
+	fds, _, err := c.run(false)
+	if f.err = err; err == nil {
+		f.fd = keep(fds[0])
+	}
+	close(f.ready)
+}
+
+// leave counts a user out. The last one closes what was fetched.
+func (f *fetch) leave(l *Local, what [2]Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.users--; f.users > 0 {
+		return
+	}
+	delete(l.fetches, what)
+	if f.fd >= 0 {
+		closeKept(f.fd)
+	}
+}
+
+// alone asks once more where who asked for all was stopped or had less time.
+func (c *client) alone(why error) (int, error) {
+	if why != errStopped && why != errDeadline {
+		return -1, why
+	}
 	fds, _, err := c.run(false)
 	if err != nil {
 		return -1, err
@@ -160,16 +218,51 @@ func closeAll(fds []int) {
 	}
 }
 
-// wait sleeps until fd (if any) is readable or d has passed, and says when to give up.
+// How often those who wait for another rank of this process look whether they still may: there may be hundreds.
+const firstLook, lookLeast = 10 * time.Millisecond, 200 * time.Millisecond
+
+// until waits for another rank of this process.
+func (c *client) until(ready chan struct{}) error {
+	select {
+	case <-ready: // no timer where none is needed
+		return nil
+	default:
+	}
+	pace := firstLook
+	timer := time.NewTimer(pace)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ready:
+			return nil
+		case <-timer.C:
+		}
+		if err := c.over(); err != nil {
+			return err
+		}
+		pace = min(2*pace, lookLeast)
+		timer.Reset(pace)
+	}
+}
+
+// wait sleeps until fd (if any) is readable or d has passed, unless it is time to give up.
 func (c *client) wait(fd int, d time.Duration) error {
+	if err := c.over(); err != nil {
+		return err
+	}
+	left := time.Until(c.deadline)
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} // a negative one is passed over
+	unix.Poll(fds, int(min(d, left)/time.Millisecond)+1)
+	return nil
+}
+
+// over says when to give up.
+func (c *client) over() error {
 	if c.stop != nil && c.stop() {
 		return errStopped
 	}
-	left := time.Until(c.deadline)
-	if left <= 0 {
+	if time.Until(c.deadline) <= 0 {
 		return errDeadline
 	}
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} // a negative one is passed over
-	unix.Poll(fds, int(min(d, left)/time.Millisecond)+1)
 	return nil
 }

@@ -15,8 +15,9 @@ type Local struct {
 	x     *exchange
 	self  *Peer
 
-	mu    sync.Mutex
-	peers map[Key]*Peer // guarded by mu; by the name of their process
+	mu      sync.Mutex
+	peers   map[Key]*Peer     // guarded by mu; by the name of their process
+	fetches map[[2]Key]*fetch // guarded by mu; under way, by whom is asked and for what
 }
 
 var local struct {
@@ -36,7 +37,7 @@ func Open() (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{arena: a, peers: map[Key]*Peer{}}
+	l := &Local{arena: a, peers: map[Key]*Peer{}, fetches: map[[2]Key]*fetch{}}
 	if l.x, err = newExchange(l); err != nil {
 		a.close()
 		return nil, err

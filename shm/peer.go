@@ -55,17 +55,11 @@ func (p *Peer) connect(c client) (*Peer, error) {
 
 // join waits for the first user, whose deadline may be later than this one's.
 func (p *Peer) join(c client) (*Peer, error) {
-	for {
-		select {
-		case <-p.ready:
-			return p.result()
-		case <-time.After(10 * time.Millisecond):
-			if err := c.wait(-1, 0); err != nil {
-				p.leave()
-				return nil, err
-			}
-		}
+	if err := c.until(p.ready); err != nil {
+		p.leave()
+		return nil, err
 	}
+	return p.result()
 }
 
 func (p *Peer) result() (*Peer, error) {

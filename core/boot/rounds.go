@@ -1,9 +1,9 @@
 package boot
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -62,6 +62,7 @@ func (m *meeting) begin(partners []partner) (*rounds, error) {
 	}
 	x.all = append(append(x.all, x.out...), x.in...)
 	m.inbox.ring(bell)
+	exchanging.Add(1)
 	return x, nil
 }
 
@@ -93,12 +94,13 @@ func (x *rounds) until(enough func() bool) error {
 			return err
 		}
 		if !moved {
-			x.wait(tick)
+			x.wait(x.pace())
 		}
 	}
 }
 
 func (x *rounds) close() {
+	exchanging.Add(-1)
 	for _, l := range x.all {
 		if l.dial != nil {
 			l.dial.close()
@@ -165,6 +167,24 @@ func (x *rounds) limit() error {
 	return nil
 }
 
+// exchanging counts the ranks of this process that are in rounds.
+var exchanging atomic.Int32
+
+const (
+	crowd    = 16 // ranks of a process that look at the clock and at Abort each tick; where there are more, each less often
+	mostPace = 200 * time.Millisecond
+)
+
+// pace is how long to wait at most.
+func (x *rounds) pace() time.Duration {
+	for _, l := range x.out {
+		if l.s == nil {
+			return tick
+		}
+	}
+	return min(tick*time.Duration(1+exchanging.Load()/crowd), mostPace)
+}
+
 func (x *rounds) wait(d time.Duration) {
 	x.fds = append(x.fds[:0], unix.PollFd{Fd: int32(x.bell), Events: unix.POLLIN})
 	for _, l := range x.all {
@@ -182,8 +202,9 @@ func (x *rounds) wait(d time.Duration) {
 	x.look(time.Now())
 }
 
-// look finds out which links are worth a system call. Those in memory cost none, and now and then each has its turn, as dialing goes by
-// the clock too.
+// look finds out which links are worth a system call. Those in memory cost none. Connections that are still being made have a turn now
+// and then at any rate, as that goes by the clock too; those that are there only when something has come, or ranks by hundreds would read
+// thousands of empty sockets.
 func (x *rounds) look(now time.Time) {
 	all := now.Sub(x.looked) > tick
 	if all {
@@ -191,106 +212,9 @@ func (x *rounds) look(now time.Time) {
 	}
 	at := 1
 	for _, l := range x.all {
-		l.ready = all || l.s != nil && l.s.near != nil
+		l.ready = l.s == nil && all || l.s != nil && l.s.near != nil
 		for ; at < l.polled; at++ {
 			l.ready = l.ready || x.fds[at].Revents != 0
 		}
 	}
-}
-
-// --- Neighbours ---
-
-// arrivals takes the connections of rank r-2^k from the inbox. One from any other rank is not of this exchange.
-func (x *rounds) arrivals() {
-	for {
-		a, ok, _, _ := x.inbox.take(func(a arrival) bool { return a.purpose == x.purpose })
-		if !ok {
-			return
-		}
-		s := a.stream()
-		for _, l := range x.in {
-			if l.peer == a.from && l.s == nil {
-				s.hearBy(x.bell)
-				l.s, l.ready, s = s, true, nil
-				break
-			}
-		}
-		if s != nil {
-			s.close()
-		}
-	}
-}
-
-// push connects to the neighbour of round k and sends it its blocks once they are there.
-func (x *rounds) push(k int, l *link) error {
-	if l.s == nil {
-		if !l.ready {
-			return nil
-		}
-		s, err := l.dial.turn()
-		if other := (*KeyError)(nil); errors.As(err, &other) {
-			return &KeyError{l.peer, fmt.Sprintf("rank %d cannot talk to rank %d: %s", x.rank, l.peer, other.Text)}
-		}
-		if err != nil && l.dial.refuses(lostAfter) {
-			return &RankError{l.peer, fmt.Sprintf("rank %d came to the roll call, but cannot be reached by rank %d any more at %s",
-				l.peer, x.rank, l.dial.reasons(err))}
-		}
-		if x.lim.silent(x.start) && l.dial.mute(err) {
-			return &SilentError{l.peer, fmt.Sprintf("came to the roll call, but cannot be reached by rank %d at %s", x.rank,
-				l.dial.reasons(err)), false}
-		}
-		if l.s = s; s == nil {
-			return nil
-		}
-	}
-	if l.ready {
-		if err := l.read(maxReason); err != nil {
-			return err
-		}
-	}
-	if !l.sent && len(x.held) >= 1<<k {
-		l.sent = true
-		if err := l.s.send(x.blocks(k)); err != nil {
-			return l.gone()
-		}
-	}
-	err := l.s.flush()
-	if whole := l.sent && l.s.out == nil; err != nil || l.ended && !whole {
-		return l.gone()
-	}
-	return nil
-}
-
-func (x *rounds) blocks(k int) []byte {
-	count := x.due(k)
-	return framed(frameBlocks, count, pack(x.held[:count]))
-}
-
-// due is how many blocks are sent in round k.
-func (x *rounds) due(k int) int { return min(1<<k, x.size()-1<<k) }
-
-// atMost is how long a frame that comes in round k may be: blocks, or a speaker's word.
-func (x *rounds) atMost(k int) int {
-	most := max(maxReason, x.due(k)*(4+x.most))
-	if x.ids > 1 {
-		most = max(most, x.n*(4+MaxBlob))
-	}
-	return most
-}
-
-// collect adds the blocks whose turn it is.
-func (x *rounds) collect() (moved bool, err error) {
-	for len(x.held) < x.size() {
-		k := bits.Len(uint(len(x.held))) - 1
-		l := x.in[k]
-		if l.blocks == nil {
-			return moved, nil
-		}
-		blocks, ok := unpack(l.blocks, x.due(k))
-		if !ok || l.count != x.due(k) {
-			return false, l.garbage()
-		}
-		x.held, moved = append(x.held, blocks...), true
-	}
-	return moved, nil
 }

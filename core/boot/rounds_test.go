@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // roundsRank comes to the roll call as Meet does, then does something else than the exchange.
@@ -147,5 +149,26 @@ func BenchmarkMeet(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A connection is read when something has come, and not for the time that has passed; one that is still being made has its turn.
+func TestLook(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[0])
+	defer unix.Close(fds[1])
+	there, made := &link{s: &stream{fd: fds[0]}}, &link{dial: &dialing{}}
+	x := &rounds{all: []*link{there, made}, bell: -1}
+	if x.wait(0); there.ready || !made.ready {
+		t.Errorf("nothing has come: %v, %v", there.ready, made.ready)
+	}
+	if _, err := unix.Write(fds[1], []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if x.wait(time.Second); !there.ready {
+		t.Error("what has come is not looked at")
 	}
 }
