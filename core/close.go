@@ -55,6 +55,9 @@ func (c *Comm) end(how shm.State) error {
 	if before == made {
 		c.bow(how)
 		c.handle.Ready(c.rank, c.n, nil) // no thread is on the C path after this
+		if c.hot.ClaimAny() {            // whose thread is refused, and others may wait for its lock
+			c.abandon()
+		}
 	}
 	c.withdraw()
 	if !c.quiet(leaveTime) {

@@ -225,17 +225,20 @@ func (c *Comm) Do(call *Call, origin uintptr) error {
 		return err
 	}
 	defer c.leave()
-	if c.queued.Load() && !c.hot.Resume(origin) {
+	pending := c.hot.Claim(origin)
+	if c.queued.Load() && !pending {
 		c.drain()
 	}
 	if e := c.failure.Load(); e != nil {
-		c.abandon(origin)
+		if pending {
+			c.abandon()
+		}
 		return e
 	}
 	if log.On(log.LevelTrace, log.Call) {
 		c.trace(call)
 	}
-	if c.hot.Resume(origin) {
+	if pending {
 		c.resume(call)
 	} else {
 		c.hot.Lock()
@@ -274,12 +277,10 @@ func (c *Comm) resume(call *Call) {
 	t.next, t.left, t.on = len(t.queue), 1, true
 }
 
-// abandon lets go of an operation that the C path left pending on a communicator that is broken.
-func (c *Comm) abandon(origin uintptr) {
-	if c.hot.Resume(origin) {
-		c.hot.Drop()
-		c.hot.Unlock()
-	}
+// abandon lets go of an operation that the C path left pending on a communicator that is broken, or ends.
+func (c *Comm) abandon() {
+	c.hot.Drop()
+	c.hot.Unlock()
 }
 
 // splitBytes is what a rank tells in the first half of a split.

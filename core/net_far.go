@@ -79,10 +79,12 @@ func (f *far) used() bool {
 func (f *far) label() (label string, rank int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.users) == 0 {
-		return "that has ended", -1
+	for i := range f.users {
+		if u := &f.users[i]; !u.comm.closing.Load() {
+			return u.comm.label(), u.rank
+		}
 	}
-	return f.users[0].comm.label(), f.users[0].rank
+	return "that has ended", -1
 }
 
 func (f *far) say(what string, args ...any) {

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "error.h"
 #include "redop.h"
+#include <sched.h>
 #include <stdlib.h>
 
 _Atomic(struct hccl_comm*) hccl_blocks[HCCL_BLOCKS];
@@ -58,19 +59,42 @@ struct hccl_comm* hccl_comm_new(const char* who) {
   return c;
 }
 
+static uint32_t index_of(ncclComm_t comm) { return (uintptr_t)comm & ((1u << HCCL_INDEX_BITS) - 1); }
+
+// Taking hot away and a thread's entering table.fast (run.c) are ordered so: we clear hot, then count; it counts itself, then
+// reads hot. One of the two sees the other.
+static void wait_until_out(struct hccl_comm* c) {
+  while (atomic_load(&c->inside) != 0) sched_yield();
+}
+
+void hccl_set_hot(ncclComm_t comm, void* hot) {
+  if ((uintptr_t)comm >> 48 != HCCL_MARK) return; // a split without colour has none
+  struct hccl_comm* c = entry(index_of(comm));
+  pthread_mutex_lock(&mu);
+  int ours = c->generation == ((uintptr_t)comm >> HCCL_INDEX_BITS & 0xfffffff); // else who let go of the handle has waited
+  if (ours) atomic_store(&c->hot, atomic_load(&c->handle) == (uintptr_t)comm ? hot : NULL);
+  pthread_mutex_unlock(&mu);
+  if (ours && hot == NULL) wait_until_out(c);
+}
+
 void hccl_comm_release(ncclComm_t comm) {
   struct hccl_comm* c = hccl_find(comm);
   uintptr_t h = (uintptr_t)comm;
-  if (c == NULL || !atomic_compare_exchange_strong(&c->handle, &h, 0)) return;
+  if (c == NULL) return;
+  pthread_mutex_lock(&mu);
+  int first = atomic_compare_exchange_strong(&c->handle, &h, 0);
+  if (first) atomic_store(&c->hot, NULL);
+  pthread_mutex_unlock(&mu);
+  if (!first) return;
+  wait_until_out(c);
   pthread_mutex_lock(&c->mu);
   hccl_redops_free(c);
   c->name[0] = 0;
   for (int k = 0; c->texts != NULL && k < HCCL_TEXTS; k++) c->texts[k].when = 0;
   pthread_mutex_unlock(&c->mu);
-  uint32_t i = (uintptr_t)comm & ((1u << HCCL_INDEX_BITS) - 1);
   pthread_mutex_lock(&mu);
   c->next_free = first_free;
-  first_free = i;
+  first_free = index_of(comm);
   pthread_mutex_unlock(&mu);
 }
 

@@ -70,6 +70,9 @@ struct hccl_comm* hccl_need(ncclComm_t comm, const char* who);
 struct hccl_comm* hccl_comm_new(const char* who);
 // Lets go of a handle, once: later calls, also of other threads, do nothing.
 void hccl_comm_release(ncclComm_t comm);
+// Gives or, with NULL, takes the state for table.fast. It returns from taking when no thread uses what was there, also where another
+// thread has let go of the handle meanwhile.
+void hccl_set_hot(ncclComm_t comm, void* hot);
 // A number for a communicator that has no handle here (a split without colour).
 uint64_t hccl_new_number(void);
 

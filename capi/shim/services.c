@@ -4,21 +4,18 @@
 #include "error.h"
 #include "handle.h"
 #include "meet.h"
-#include <sched.h>
 
 static void error(struct ncclComm* comm, const char* text, int later) {
   if (text != NULL) hccl_keep_text(comm, text, later);
 }
 
-// Taking hot away and a thread's entering table.fast (run.c) are ordered so: we clear hot, then count; it counts itself, then
-// reads hot. One of the two sees the other.
 static void ready(struct ncclComm* comm, int rank, int nranks, void* hot) {
   struct hccl_comm* c = hccl_find(comm);
-  if (c == NULL) return;
-  atomic_store(&c->rank, rank);
-  atomic_store(&c->nranks, nranks);
-  atomic_store(&c->hot, hot);
-  while (hot == NULL && atomic_load(&c->inside) != 0) sched_yield();
+  if (c != NULL) {
+    atomic_store(&c->rank, rank);
+    atomic_store(&c->nranks, nranks);
+  }
+  hccl_set_hot(comm, hot);
 }
 
 const struct hccl_services hccl_services = {

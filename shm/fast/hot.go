@@ -224,10 +224,15 @@ func (h *Hot) Post(op *Op) (seq uint64, err error) {
 	return uint64(h.c.seq), nil
 }
 
-// Resume reports whether C has left the item at this address pending; the caller then holds the lock.
-func (h *Hot) Resume(item uintptr) bool {
-	return item != 0 && atomic.LoadUintptr((*uintptr)(unsafe.Pointer(&h.c.pending.item))) == item
+// Claim takes over what C has left pending for the item at this address: the caller then holds the lock.
+func (h *Hot) Claim(item uintptr) bool {
+	return item != 0 && atomic.CompareAndSwapUintptr(h.item(), item, 0)
 }
+
+// ClaimAny takes over what C has left pending and nobody has claimed, for who ends the communicator: nobody will.
+func (h *Hot) ClaimAny() bool { return atomic.SwapUintptr(h.item(), 0) != 0 }
+
+func (h *Hot) item() *uintptr { return (*uintptr)(unsafe.Pointer(&h.c.pending.item)) }
 
 // Pending tells the number of the pending operation. The lock is held.
 func (h *Hot) Pending() (seq uint64, ok bool) {
@@ -258,7 +263,7 @@ func (h *Hot) Drop() {
 	h.Open(false)
 	h.mail = false
 	h.c.pending.active = 0
-	atomic.StoreUintptr((*uintptr)(unsafe.Pointer(&h.c.pending.item)), 0)
+	atomic.StoreUintptr(h.item(), 0)
 }
 
 // cHash is shm's Header.Hash as C computes it: the two are one definition in two languages, which a test compares.

@@ -26,7 +26,7 @@ static void test_taken(ncclComm_t c) {
 }
 
 /* ready(NULL) returns only when no thread is inside. */
-static int inside, go_on, taken; /* atomics, by the compiler's builtins: C and C++ alike */
+static int inside, go_on, taking, taken; /* atomics, by the compiler's builtins: C and C++ alike */
 static void wait_inside(void) {
   __atomic_store_n(&inside, 1, __ATOMIC_SEQ_CST);
   while (!__atomic_load_n(&go_on, __ATOMIC_SEQ_CST)) sched_yield();
@@ -40,21 +40,44 @@ static void* call(void* p) {
 }
 static void* take(void* p) {
   (void)p;
+  __atomic_store_n(&taking, 1, __ATOMIC_SEQ_CST);
   fake()->services->ready(comm, 0, 2, NULL);
   __atomic_store_n(&taken, 1, __ATOMIC_SEQ_CST);
   return NULL;
 }
-static void test_taken_back(void) {
+static void* let_go(void* p) {
+  (void)p;
+  MUST(ncclCommDestroy(comm));
+  return NULL;
+}
+static void taken_back(void* (*by)(void*)) {
   pthread_t caller, taker;
+  inside = go_on = taking = taken = 0;
   fake()->in_fast = wait_inside;
   pthread_create(&caller, NULL, call, NULL);
   while (!__atomic_load_n(&inside, __ATOMIC_SEQ_CST)) sched_yield();
-  pthread_create(&taker, NULL, take, NULL);
+  pthread_create(&taker, NULL, by, NULL);
+  while (!__atomic_load_n(&taking, __ATOMIC_SEQ_CST)) sched_yield();
   for (int k = 0; k < 1000; k++) sched_yield(); /* the taker has every chance to be wrong */
   __atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
   pthread_join(caller, NULL);
   pthread_join(taker, NULL);
   fake()->in_fast = NULL;
+}
+
+/* Two threads end a communicator: one lets go of the handle while the other still has to take the state back. */
+static pthread_t second;
+static void* take_after(void* p) {
+  pthread_create(&second, NULL, let_go, NULL);
+  for (int k = 0; k < 1000; k++) sched_yield();
+  return take(p);
+}
+static void test_taken_back(void) {
+  taken_back(take);
+  comm = make(2, 0);
+  taken_back(take_after);
+  pthread_join(second, NULL);
+  comm = make(2, 0);
 }
 
 /* Threads that call while others destroy and make: always an answer, never another communicator's state. */
