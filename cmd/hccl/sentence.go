@@ -29,7 +29,25 @@ func flagError(cmd *cobra.Command, err error) error {
 	} else {
 		text = strings.TrimPrefix(text, "invalid argument ")
 	}
+	if what, reason, ok := strings.Cut(text, ": strconv."); ok {
+		text = what + ": want " + wanted(reason)
+	}
 	return fmt.Errorf("%s: see %s --help", text, cmd.CommandPath())
+}
+
+// wanted is what a flag takes, by the function that has refused a word.
+func wanted(reason string) string {
+	kind := "a whole number"
+	switch function, _, _ := strings.Cut(reason, ":"); function {
+	case "ParseFloat":
+		kind = "a number"
+	case "ParseBool":
+		kind = "true or false"
+	}
+	if strings.HasSuffix(reason, "value out of range") {
+		kind += " that is nearer to 0"
+	}
+	return kind
 }
 
 // nothingMore refuses words behind a command that takes none.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,7 @@ func TestTopoChecksGraphFiles(t *testing.T) {
 }
 
 func TestTopoSaysWhatIsMissing(t *testing.T) {
+	many := thousands(t)
 	for _, c := range []struct {
 		args []string
 		says string
@@ -72,11 +74,35 @@ func TestTopoSaysWhatIsMissing(t *testing.T) {
 		{[]string{"topo", "check"}, "name one topology file"},
 		{[]string{"topo", "check", "none.xml"}, "none.xml: no such file"},
 		{[]string{"topo", "chek"}, "did you mean check?"},
+		{[]string{"topo", "explain", machines + "gb10.xml", "0"}, "name two ranks, not 1, and the file before them"},
+		{[]string{"topo", "matrix", machines + "gb10.xml", "--ranks", "2"}, "in a file the ranks are those of its GPUs"},
+		{[]string{"topo", "search", machines + "gb10.xml", "--hosts", "two"}, `"two" for "-n, --hosts" flag: want a whole number: see`},
+		{[]string{"topo", "search", machines + "gb10.xml", "--hosts", "99999999999999999999"}, "want a whole number that is nearer to 0"},
+		{[]string{"topo", "fabric", "fat-tree:4", "--gbps", "much"}, "flag: want a number: see"},
+		{[]string{"topo", "search", many}, "3000 GPUs on a host are more than the 512 that are searched"},
+		{[]string{"topo", "graph", many}, "3000 GPUs on a host are more than"},
+		{[]string{"topo", many, "--svg", many + ".svg"}, "3000 GPUs on a host are more than"},
 	} {
 		if out, text, status := hccl(t, c.args...); status != 1 || !strings.Contains(text, c.says) || out != "" {
 			t.Errorf("%v: status %d, %s, want %q", c.args, status, text, c.says)
 		}
 	}
+}
+
+// thousands is a file of a machine with 3,000 GPUs on one bridge, which would be searched for an hour.
+func thousands(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(`<system version="1"><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="207">`)
+	for n := range 3000 {
+		fmt.Fprintf(&b, `<pci busid="%04x:%02x:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="80" `+
+			`rank="%[3]d"/></pci>`, n/200, n%200, n)
+	}
+	file := filepath.Join(t.TempDir(), "many.xml")
+	if err := os.WriteFile(file, []byte(b.String()+"</cpu></system>"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // A person sees tree, table and meanings; each way to name the file does.
@@ -142,6 +168,18 @@ func TestTopoMatrix(t *testing.T) {
 	}
 	_, text, status := hccl(t, "topo", "matrix", machines+"gb10.xml", "--scope", "some")
 	if status != 1 || !strings.Contains(text, "all, local or none") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+// A fault that only a person can mend is told to be left.
+func TestTopoXMLTellsWhatIsLeft(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "vax.xml")
+	if err := os.WriteFile(file, []byte(`<system version="1"><cpu numaid="0" arch="vax"/></system>`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, text, status := hccl(t, "topo", "xml", file)
+	if status != 0 || !strings.Contains(text, `1 fault left in what is written, the first: line 2: NUMA node 0 has arch "vax"`) {
 		t.Errorf("status %d, %s", status, text)
 	}
 }

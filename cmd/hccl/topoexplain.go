@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -22,11 +21,11 @@ func topoExplainCommand() *cobra.Command {
 			"the first only.",
 		Example: "  hccl topo explain host.xml 0 5\n  hccl topo explain --file host.xml 0 net1\n",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 3 && file == "" {
+			if file == "" && (len(args) == 3 || len(args) > 0 && exists(args[0])) {
 				file, args = args[0], args[1:]
 			}
 			if len(args) != 2 {
-				return errors.New("name two ranks, and the file before them or with --file: hccl topo explain FILE 0 1")
+				return fmt.Errorf("name two ranks, not %d, and the file before them or with --file: hccl topo explain FILE 0 1", len(args))
 			}
 			t, err := tableOf(file)
 			if err != nil {

@@ -91,7 +91,7 @@ func numbersOf(text string) (numbers []int, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%q is no whole number", strings.TrimSpace(word))
 		}
 		numbers = append(numbers, n)
 	}

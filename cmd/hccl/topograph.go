@@ -9,6 +9,7 @@ import (
 	"hccl.dev/hccl/graph/pack"
 	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 func topoGraphCommand() *cobra.Command {
@@ -28,14 +29,13 @@ func topoGraphCommand() *cobra.Command {
 				return err
 			}
 			warn(cmd.ErrOrStderr(), args[0], report)
-			t := path.New(topo.Build(m))
-			rings, err := ringsFor(t, hosts)
+			t, rings, err := ringsFor(topo.Build(m), hosts)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			found, kept := ncclxml.RingSearch(t, wholeRings(t.Graph, rings), channels)
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d channels of %.4g GB/s: %.4g of the %.4g GB/s of the rings\n", len(found.Channels), found.Intra,
-				kept, rings.Bus)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %.4g GB/s: %.4g of the %.4g GB/s of the rings\n", plural.Of(len(found.Channels), "channel"),
+				found.Intra, kept, rings.Bus)
 			return ncclxml.WriteSearches(cmd.OutOrStdout(), []ncclxml.Search{found})
 		},
 	}
@@ -44,16 +44,20 @@ func topoGraphCommand() *cobra.Command {
 	return cmd
 }
 
-// ringsFor are the rings of so many hosts. A machine without GPUs has none.
-func ringsFor(t *path.Table, hosts int) (pack.RingPacking, error) {
+// ringsFor are the paths in a host, and the rings of so many like it. A machine without GPUs has none.
+func ringsFor(g *topo.Graph, hosts int) (t *path.Table, rings pack.RingPacking, err error) {
+	if err := pack.Searchable(len(g.GPUs)); err != nil {
+		return nil, rings, err
+	}
+	t = path.New(g)
 	h := pack.NewHost(t)
 	if len(h.GPUs) == 0 {
-		return pack.RingPacking{}, nil
+		return t, rings, nil
 	}
 	if err := h.Check(); err != nil {
-		return pack.RingPacking{}, err
+		return nil, rings, err
 	}
-	return pack.Search(&h.Network, hosts, pack.Thorough).Rings, nil
+	return t, pack.Search(&h.Network, hosts, pack.Thorough).Rings, nil
 }
 
 // wholeRings are those that pass a host in one part.

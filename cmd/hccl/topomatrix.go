@@ -49,6 +49,9 @@ func topoMatrixCommand() *cobra.Command {
 			if !ok || hosts < 1 || hosts > 4096 {
 				return fmt.Errorf("--scope is all, local or none, and --hosts from 1 to 4096, not %s and %d", scope, hosts)
 			}
+			if name != "" && cmd.Flags().Changed("ranks") {
+				return errors.New("--ranks is for this machine: in a file the ranks are those of its GPUs")
+			}
 			m, err := matrixOf(cmd.ErrOrStderr(), name, hosts, ranks, how)
 			if err != nil {
 				return err

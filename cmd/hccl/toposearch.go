@@ -13,6 +13,7 @@ import (
 	"hccl.dev/hccl/graph/pack"
 	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // mostPrinted is how many ranks' plans are printed: a tree from each of them to each of them is as long as their square.
@@ -129,7 +130,11 @@ func readHost(file string, hosts int) (*pack.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := pack.NewHost(path.New(topo.Build(m)))
+	g := topo.Build(m)
+	if err := pack.Searchable(len(g.GPUs)); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	h := pack.NewHost(path.New(g))
 	if err := h.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w; see hccl topo check", file, err)
 	}
@@ -141,7 +146,8 @@ func readHost(file string, hosts int) (*pack.Host, error) {
 
 func printSearch(to io.Writer, s *searchSummary, h *pack.Host, r *pack.Result, summary bool) error {
 	out := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(out, "%s, %d hosts, %d ranks, %d channels, %.3g ms\n\n", s.File, s.Hosts, s.Ranks, s.Channels, s.Ms)
+	fmt.Fprintf(out, "%s, %s, %s, %s, %.3g ms\n\n", s.File, plural.Of(s.Hosts, "host"), plural.Of(s.Ranks, "rank"),
+		plural.Of(s.Channels, "channel"), s.Ms)
 	fmt.Fprintf(out, "\tGB/s\tof the bound\n")
 	for _, line := range []struct {
 		what string

@@ -177,7 +177,7 @@ func TestTopoSearchOf4096Ranks(t *testing.T) {
 
 func TestTopoSearchAndBoundAsText(t *testing.T) {
 	out, _, status := hccl(t, "topo", "search", machines+"amd-nvlink-pairs.xml")
-	for _, want := range []string{"amd-nvlink-pairs.xml, 1 hosts, 4 ranks, 2 channels", "all-gather", "limited by", "ring of 12 GB/s: "} {
+	for _, want := range []string{"amd-nvlink-pairs.xml, 1 host, 4 ranks, 2 channels", "all-gather", "limited by", "ring of 12 GB/s: "} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("status %d, no %q in %s", status, want, out)
 		}

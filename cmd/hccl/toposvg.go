@@ -6,14 +6,13 @@ import (
 
 	"hccl.dev/hccl/graph/draw"
 	"hccl.dev/hccl/graph/pack"
-	"hccl.dev/hccl/graph/path"
 	"hccl.dev/hccl/graph/topo"
 )
 
 // drawMachine writes a picture of the machine with the rings that a search finds for so many hosts of its kind.
 func drawMachine(file string, m *topo.Machine, hosts int) error {
 	g := topo.Build(m)
-	rings, err := ringsFor(path.New(g), hosts)
+	_, rings, err := ringsFor(g, hosts)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package arrange_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"hccl.dev/hccl/graph"
 	"hccl.dev/hccl/graph/arrange"
 	"hccl.dev/hccl/graph/cost"
+	"hccl.dev/hccl/graph/topo"
 )
 
 func at(host, numa, cache int) arrange.Rank {
@@ -94,6 +96,24 @@ func TestWhyPlaces(t *testing.T) {
 		if got := a.Near(); a.Searches() || !strings.HasPrefix(got.By, c.says) {
 			t.Errorf("by %s, want %s", got.By, c.says)
 		}
+	}
+}
+
+// A host with more GPUs than are searched goes by places, and says so.
+func TestManyGPUs(t *testing.T) {
+	m := &topo.Machine{CPUs: []*topo.CPU{{Arch: "x86_64"}}}
+	var ranks []arrange.Rank
+	for n := range 600 {
+		link := []*topo.NVLink{{Target: "ffff:ff:00.0", Class: topo.ClassNVSwitch, Count: 1}}
+		m.CPUs[0].Devices = append(m.CPUs[0].Devices, &topo.Device{BusID: fmt.Sprintf("%04x:%02x:00.0", n/200, n%200), Class: topo.ClassGPU,
+			GPUs: []*topo.GPU{{Number: n, Rank: n, SM: 90, NVLinks: link}}})
+		ranks = append(ranks, at(0, 0, 0))
+	}
+	a := arrange.New(ranks, arrange.Machines{m}, cost.All)
+	s := a.Solve()
+	r, err := a.Take(&s)
+	if err != nil || len(r.Orders) != 1 || !strings.Contains(r.By, "their places (the links of rank 0's host: 600 GPUs on a host are more") {
+		t.Errorf("%v, by %s", err, r.By)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"hccl.dev/hccl/graph/cost"
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // bind gives ranks GPUs of their hosts' machines: those that they name, if the ranks of the host name different ones that are there, and
@@ -24,7 +25,7 @@ func (a *Arrangement) bind() {
 		gpus := numbered(m)
 		if len(gpus) < len(ranks) {
 			if len(gpus) > 0 {
-				a.not(fmt.Sprintf("rank %d's host has %d ranks and %d GPUs", ranks[0], len(ranks), len(gpus)))
+				a.not(fmt.Sprintf("rank %d's host has %s and %s", ranks[0], plural.Of(len(ranks), "rank"), plural.Of(len(gpus), "GPU")))
 			}
 			continue
 		}

@@ -68,6 +68,9 @@ func (a *Arrangement) kind(h *site) (k kind, err error) {
 		}
 		return k, nil
 	}
+	if err := pack.Searchable(len(h.ranks)); err != nil {
+		return kind{}, fmt.Errorf("the links of rank %d's host: %w", h.ranks[0], err)
+	}
 	host := pack.NewHost(path.New(topo.Build(a.bound(h))))
 	if err := host.Check(); err != nil {
 		return kind{}, fmt.Errorf("the links of rank %d's host: %w", h.ranks[0], err)

@@ -8,6 +8,7 @@ import (
 
 	"hccl.dev/hccl/graph/ncclxml"
 	"hccl.dev/hccl/graph/pack"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // Solution is what one rank has found for all. It is made of what all ranks know, so that each can verify it.
@@ -236,7 +237,7 @@ func (a *Arrangement) says(s *Solution) string {
 	for _, n := range s.Counts {
 		channels += n
 	}
-	text := fmt.Sprintf("the links between GPUs: %d channels of %.4g GB/s", channels, s.Width)
+	text := fmt.Sprintf("the links between GPUs: %s of %.4g GB/s", plural.Of(channels, "channel"), s.Width)
 	if bound > 0 {
 		text += fmt.Sprintf(", rings of %.4g GB/s of a bound of %.4g", bus, bound)
 	}

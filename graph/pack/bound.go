@@ -3,6 +3,8 @@ package pack
 import (
 	"fmt"
 	"math"
+
+	"hccl.dev/hccl/internal/plural"
 )
 
 // Limit is the tightest cut of the machine and what follows from it.
@@ -13,7 +15,9 @@ type Limit struct {
 	Out   float64 // GB/s that leave them
 }
 
-func (l Limit) String() string { return fmt.Sprintf("%d GPUs -> %.4g GB/s", l.Inner, l.Out) }
+func (l Limit) String() string {
+	return fmt.Sprintf("%s -> %.4g GB/s", plural.Of(l.Inner, "GPU"), l.Out)
+}
 
 // unit is what capacities are counted in, GB/s: fine enough for every constant in use, coarse enough for sums in 63 bits.
 const unit = 1e-6

@@ -15,6 +15,7 @@ func (d *descent) from(s square, start int) []int {
 	d.used = append(d.used[:0], make([]bool, s.n)...)
 	d.tour = append(d.tour[:0], start)
 	d.used[start] = true
+	d.work += int64(s.n * s.n)
 	for at := start; len(d.tour) < s.n; {
 		next, least := -1, math.Inf(1)
 		for v := range s.n {
@@ -30,15 +31,21 @@ func (d *descent) from(s square, start int) []int {
 	return d.tour
 }
 
+// mostImproved is the work that one tour is worth: with some hundred points no tour needs as much, with thousands none would end.
+const mostImproved = 2e7
+
 // improve moves stretches of up to a third of the tour, in their direction or turned round, to where they cost least.
 func (d *descent) improve(s square) {
-	n := s.n
+	n, end := s.n, d.work+mostImproved
 	for better := n > 3; better; {
 		better = false
 		for length := 1; length <= max(1, min(n/3, 8)); length++ {
 			for at := 0; at < n; at++ {
-				for d.move(s, at, length) {
+				for d.work < end && d.move(s, at, length) {
 					better = true
+				}
+				if d.work >= end {
+					return
 				}
 			}
 		}

@@ -20,11 +20,15 @@ const mostRows = 1500
 
 // greedy is the fast fall-back for networks beyond that: round after round it takes the cheapest column of each demand at prices that
 // grow with what the columns before put on a row, all with the same weight, and remembers the best bound that a round's prices prove.
-func greedy(ask pricer, hold, want []float64, rounds int) mix {
+// Beyond so much work there are no more rounds.
+func greedy(ask pricer, hold, want []float64, rounds int, work int64) mix {
 	m := mix{bound: 1}
 	price, load := make([]float64, len(hold)), make([]float64, len(hold))
 	var found []column
 	for round := range rounds {
+		if ask.spent() > work {
+			break
+		}
 		reprice(price, load, hold)
 		var cost float64
 		found, cost = ask.price(price, round%8 == 0, found[:0])

@@ -20,6 +20,8 @@ type guide struct {
 const (
 	fewExact  = 12
 	mostExact = 17
+	// mostProven is up to how many points it is told what the cheapest tour costs at least: the trees that tell it take the cube of them.
+	mostProven = 400
 )
 
 func newGuide(w *walks) *guide {
@@ -98,7 +100,10 @@ func (g *guide) slowly(found []column, exact bool) ([]column, float64) {
 // prove finds a tour that costs less than the cheapest so far, or that there is none. Of very many points it is only told what the cheapest
 // costs at least.
 func (g *guide) prove(found []column, port int, least float64) ([]column, float64) {
-	if g.s.n > mostExact {
+	switch {
+	case g.s.n > mostProven:
+		return found, 0
+	case g.s.n > mostExact:
 		return found, min(least, g.exact.atLeast(g.s))
 	}
 	if tour, cost := g.exact.exact(g.s, least); tour != nil {

@@ -88,6 +88,18 @@ func (n *Network) checkRoutes() error {
 	return nil
 }
 
+// MostGPUs is how many GPUs a host may have to be searched. What is found of a host grows with the square of them, and the time with more:
+// this many take some seconds, 3,000 gigabytes and most of an hour.
+const MostGPUs = 512
+
+// Searchable says why a host with so many GPUs is not searched, before anything is made of it.
+func Searchable(gpus int) error {
+	if gpus <= MostGPUs {
+		return nil
+	}
+	return fmt.Errorf("%d GPUs on a host are more than the %d that are searched", gpus, MostGPUs)
+}
+
 // Reversed is the network with every link turned round: what leaves there arrives here.
 func (n *Network) Reversed() *Network {
 	r := &Network{Nodes: n.Nodes, GPUs: n.GPUs, Nets: n.Nets, Cut: n.Cut, Links: make([]Link, len(n.Links))}

@@ -54,7 +54,7 @@ func Rings(n *Network, hosts int, limit Limit, e Effort) RingPacking {
 	}
 	g := newGuide(w)
 	if len(hold) > mostRows {
-		m := greedy(g, hold, []float64{1}, min(e.Rounds, 32))
+		m := greedy(g, hold, []float64{1}, min(e.Rounds, 32), e.Work)
 		none.Bound, none.Cross = m.bound*limit.Bus, m.bound*limit.Bus
 		return g.packing(m, none)
 	}

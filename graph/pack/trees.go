@@ -65,7 +65,7 @@ func Trees(n *Network, hosts int, limit Limit, e Effort) TreePacking {
 	}
 	g.want = want
 	if len(hold)+len(want) > mostRows {
-		return g.packing(greedy(g, hold, want, min(e.Rounds, 16)), hosts, limit, none)
+		return g.packing(greedy(g, hold, want, min(e.Rounds, 16), e.Work), hosts, limit, none)
 	}
 	p := newProgram(hold, want)
 	p.warm(g, 12, e)
