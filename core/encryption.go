@@ -3,14 +3,12 @@ package core
 import (
 	"bytes"
 	"io"
-	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/internal/regular"
 	"hccl.dev/hccl/internal/secure"
 )
 
@@ -83,7 +81,7 @@ const keyFile = "HCCL_ENCRYPTION_KEY_FILE"
 
 // readKey reads a key from a file that nobody else can read. A line's end behind it is no part of it. Errors never quote the file.
 func readKey(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // a pipe must not hold us up
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +90,6 @@ func readKey(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, failf(InvalidUsage, "this is no file, and the key must stand in one")
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, failf(InvalidUsage, "others than its owner may use the file (mode %04o), so its key is no secret: make a new key, and "+
 			"chmod 600 the file", info.Mode().Perm())

@@ -7,6 +7,7 @@ import (
 
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/internal/plural"
 	"hccl.dev/hccl/net/staging"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/wire"
@@ -21,6 +22,10 @@ func (c *Comm) introduce(how string) {
 	if c.n > 1 && c.rank == 0 && log.On(log.LevelInfo, log.Graph) {
 		c.log.Info(log.Graph, "communicator %s: its ranks are on %s", c.label(), c.agreed.around())
 		tellHosts(c.log, c.peers)
+	}
+	if c.rank == 0 && c.direct() {
+		c.log.Info(log.Tuning, "communicator %s: operations of up to 8 KiB, and all-reduces of two ranks up to 2 MiB, are done in shared memory "+
+			"without a plan; the algorithm of others is told when it is first used", c.label())
 	}
 	if !log.On(log.LevelInfo, log.Init) {
 		return
@@ -124,13 +129,14 @@ func list(ranks []int) string {
 	return "ranks " + strings.Join(parts, ", ")
 }
 
-// tellPlan says which algorithm a kind of operation uses, when its first plan is built. Small operations that go by mail have none.
+// tellPlan says which algorithm a kind of operation uses on how many channels, when the first such plan is built. Small operations, that
+// go by mail, have none.
 func (c *Comm) tellPlan(call *Call, choice proto.Choice) {
 	if !log.On(log.LevelInfo, log.Tuning) {
 		return
 	}
 	for key := range c.plans {
-		if key.Func == call.Func && key.Algo == choice.Algo {
+		if key.Func == call.Func && key.Algo == choice.Algo && key.Channels == choice.Channels {
 			return
 		}
 	}
@@ -138,8 +144,8 @@ func (c *Comm) tellPlan(call *Call, choice proto.Choice) {
 	if choice.Ignored {
 		why = ": what was asked for by NCCL_ALGO or the call's config cannot do it here"
 	}
-	c.log.Info(log.Tuning, "communicator %s: %v of %d elements of %v uses %v on %d channels, in slices of %d KiB%s", c.label(), call.Func,
-		call.Count, call.Type, choice.Algo, choice.Channels, choice.Slice>>10, why)
+	c.log.Info(log.Tuning, "communicator %s: %v of %d elements of %v uses %v on %s, in slices of %d KiB%s", c.label(), call.Func,
+		call.Count, call.Type, choice.Algo, plural.Of(choice.Channels, "channel"), choice.Slice>>10, why)
 }
 
 // trace writes a call of the program.

@@ -13,6 +13,7 @@ import (
 	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/internal/testkit"
 	"hccl.dev/hccl/net/tcp"
+	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/wire"
 	"hccl.dev/hccl/shm/fast"
 )
@@ -63,6 +64,25 @@ func TestIntroduction(t *testing.T) {
 				t.Errorf("rank 1 says %d lines, want a handful:\n%s", n, text)
 			}
 		})
+	}
+}
+
+// Each choice of an algorithm and of channels is told once, whatever the size that it is first made for.
+func TestEachChoiceIsTold(t *testing.T) {
+	said := logged(t, "INFO")
+	params.Load()
+	c := &Comm{n: 2, plans: map[proto.Key]*planned{}}
+	call := &Call{Func: coll.AllReduce, Type: coll.Float32, Count: 7}
+	for k, channels := range []int{1, 4, 1, 4, 4} {
+		choice := proto.Choice{Channels: channels, Slice: 1 << 10}
+		c.tellPlan(call, choice)
+		c.plans[proto.Key{Func: call.Func, Algo: choice.Algo, Channels: channels, Root: k}] = nil
+	}
+	text := said()
+	for says, times := range map[string]int{"uses": 2, "on 1 channel, in": 1, "on 4 channels, in": 1} {
+		if got := strings.Count(text, says); got != times {
+			t.Errorf("%q is said %d times, want %d:\n%s", says, got, times, text)
+		}
 	}
 }
 

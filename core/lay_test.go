@@ -106,6 +106,10 @@ func TestLinksDecide(t *testing.T) {
 			t.Errorf("%q is not said in\n%s", says, said())
 		}
 	}
+	if text, err := os.ReadFile(dump); err != nil || !strings.Contains(string(text), `speedintra="20" speedinter="20"`) ||
+		!strings.Contains(string(text), `typeintra="NVL"`) {
+		t.Errorf("%v: rings of NVLinks are written as %.200s", err, text)
+	}
 	kept := filepath.Join(t.TempDir(), "kept.xml")
 	if err := os.Rename(dump, kept); err != nil { // parts write theirs
 		t.Fatal(err)

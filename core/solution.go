@@ -28,47 +28,36 @@ func solution(all *arrange.Arrangement) []byte {
 }
 
 func solutionToWire(s arrange.Solution) *wire.Solution {
-	w := &wire.Solution{None: s.None, Width: s.Width, Orders: s.Orders}
-	for _, n := range s.Counts {
-		w.Counts = append(w.Counts, uint16(n))
-	}
-	for _, p := range s.Packings {
-		packing := wire.Packing{Bus: p.Bus, Bound: max(p.Bound, p.Cross)}
-		for _, r := range p.Rings {
-			ring := wire.PackedRing{Weight: r.Weight}
-			for _, g := range r.Segments {
-				segment := wire.Segment{In: int16(g.In), Out: int16(g.Out)}
-				for _, gpu := range g.GPUs {
-					segment.GPUs = append(segment.GPUs, uint16(gpu))
-				}
-				ring.Segments = append(ring.Segments, segment)
-			}
-			packing.Rings = append(packing.Rings, ring)
-		}
-		w.Packings = append(w.Packings, packing)
-	}
+	w := &wire.Solution{None: s.None, Width: s.Width, Orders: s.Orders, Counts: each(s.Counts, narrow)}
+	w.Packings = each(s.Packings, func(p pack.RingPacking) wire.Packing {
+		return wire.Packing{Bus: p.Bus, Bound: max(p.Bound, p.Cross), Rings: each(p.Rings, func(r pack.Ring) wire.PackedRing {
+			return wire.PackedRing{Weight: r.Weight, Segments: each(r.Segments, func(g pack.Segment) wire.Segment {
+				return wire.Segment{In: int16(g.In), Out: int16(g.Out), GPUs: each(g.GPUs, narrow)}
+			})}
+		})}
+	})
 	return w
 }
 
 func solutionOf(w *wire.Solution) *arrange.Solution {
-	s := &arrange.Solution{None: w.None, Width: w.Width, Orders: w.Orders}
-	for _, n := range w.Counts {
-		s.Counts = append(s.Counts, int(n))
-	}
-	for _, p := range w.Packings {
-		packing := pack.RingPacking{Bus: p.Bus, Bound: p.Bound}
-		for _, r := range p.Rings {
-			ring := pack.Ring{Weight: r.Weight}
-			for _, g := range r.Segments {
-				segment := pack.Segment{In: int(g.In), Out: int(g.Out)}
-				for _, gpu := range g.GPUs {
-					segment.GPUs = append(segment.GPUs, int(gpu))
-				}
-				ring.Segments = append(ring.Segments, segment)
-			}
-			packing.Rings = append(packing.Rings, ring)
-		}
-		s.Packings = append(s.Packings, packing)
-	}
+	s := &arrange.Solution{None: w.None, Width: w.Width, Orders: w.Orders, Counts: each(w.Counts, wide)}
+	s.Packings = each(w.Packings, func(p wire.Packing) pack.RingPacking {
+		return pack.RingPacking{Bus: p.Bus, Bound: p.Bound, Rings: each(p.Rings, func(r wire.PackedRing) pack.Ring {
+			return pack.Ring{Weight: r.Weight, Segments: each(r.Segments, func(g wire.Segment) pack.Segment {
+				return pack.Segment{In: int(g.In), Out: int(g.Out), GPUs: each(g.GPUs, wide)}
+			})}
+		})}
+	})
 	return s
+}
+
+func narrow(n int) uint16 { return uint16(n) }
+func wide(n uint16) int   { return int(n) }
+
+// each is a list of what becomes of the elements of another; nil of none.
+func each[A, B any](list []A, of func(A) B) (out []B) {
+	for _, v := range list {
+		out = append(out, of(v))
+	}
+	return out
 }

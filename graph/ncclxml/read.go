@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"hccl.dev/hccl/graph/topo"
+	"hccl.dev/hccl/internal/plural"
 )
 
 // Read makes a machine of a file and says what is wrong with the file. The machine has been cleaned. An error means that there is
@@ -115,5 +116,5 @@ func losses(e *element) string {
 	if gpus+ports == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", and with it %d GPUs and %d network ports", gpus, ports)
+	return fmt.Sprintf(", and with it %s and %s", plural.Of(gpus, "GPU"), plural.Of(ports, "network port"))
 }

@@ -89,7 +89,7 @@ func TestSlips(t *testing.T) {
 		{`link_speed="32.0 GT/s PCIe"`, `link_speed="32.0 GT/s"`, 3, "begins with no known speed", 2, 2, 80},
 		{`class="0x060400"`, `class="0x010802"`, 3, "which is not known", 2, 2, 80},
 		{`class="0x060400"`, ``, 3, "has no class", 2, 2, 80},
-		{`busid="0000:12:00.0"`, `busid="twelve"`, 9, "with it 1 GPUs", 1, 2, 0},
+		{`busid="0000:12:00.0"`, `busid="twelve"`, 9, "with it 1 GPU and 0", 1, 2, 0},
 		{`busid="0000:12:00.0"`, `busid="0000:10:00.0"`, 9, "is there again", 2, 2, 48},
 		{`</nic>`, `</nic><pci busid="0000:14:00.0" class="0x030200"><gpu dev="2" sm="80" rank="2"/></pci>`, 18, "stands below a NIC", 2, 2, 80},
 		{`</nic>`, `</nic><gpu dev="2" sm="80" rank="2"/>`, 14, "NCCL takes it for a NIC", 3, 2, 80},

@@ -13,6 +13,7 @@ type WeightedRing struct {
 	In     int // node of the port, -1: none
 	GPUs   []int
 	Out    int
+	Open   bool // without ports it leads to another host, and does not close
 }
 
 // RingSearch puts weighted rings into NCCL's form, which knows only channels of one bandwidth: a ring of a larger weight is there
@@ -23,20 +24,33 @@ func RingSearch(t *path.Table, rings []WeightedRing, most int) (s Search, kept f
 		weights[k] = r.Weight
 	}
 	each, counts := Equal(weights, most)
-	if each > 0.1 {
-		each = math.Floor(each*1000+1e-6) / 1000 // whole MB/s: the rest is noise of the search
-	}
+	each = Whole(each)
 	s = Search{ID: RingID, Pattern: Ring, Intra: each, Inter: each, TypeIntra: path.LOC, TypeInter: path.LOC, Same: true}
 	for k, r := range rings {
 		for range counts[k] {
-			s.Channels = append(s.Channels, s.channelOf(t, r))
+			s.Add(t, r)
 			kept += each
 		}
 	}
 	return s, kept
 }
 
-// channelOf numbers a ring's stops as the file does, and notes the worst types of its paths.
+// Whole is a bandwidth as files have it, in whole MB/s: the rest is noise of the search, and so is a twentieth that one lacks.
+func Whole(gbps float64) float64 {
+	if gbps > 0.1 {
+		gbps = math.Floor(gbps*1000+0.05) / 1000
+	}
+	return gbps
+}
+
+// Add adds a ring as a channel, and notes the worst types of its paths.
+func (s *Search) Add(t *path.Table, r WeightedRing) {
+	c := s.channelOf(t, r)
+	s.Same = s.Same && (len(s.Channels) == 0 || slices.Equal(c.GPUs, s.Channels[0].GPUs))
+	s.Channels = append(s.Channels, c)
+}
+
+// channelOf numbers a ring's stops as the file does.
 func (s *Search) channelOf(t *path.Table, r WeightedRing) Channel {
 	g := t.Graph
 	c := Channel{In: -1, Out: -1}
@@ -53,10 +67,9 @@ func (s *Search) channelOf(t *path.Table, r WeightedRing) Channel {
 		if c.In != c.Out {
 			s.CrossNIC = 1
 		}
-	} else if first != last {
+	} else if first != last && !r.Open {
 		s.TypeIntra = max(s.TypeIntra, t.Between(last, first).Type)
 	}
-	s.Same = s.Same && (len(s.Channels) == 0 || slices.Equal(c.GPUs, s.Channels[0].GPUs))
 	return c
 }
 

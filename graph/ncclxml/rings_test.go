@@ -32,6 +32,15 @@ func TestEqualKeepsMost(t *testing.T) {
 	}
 }
 
+// Files have whole MB/s, and never more than there is.
+func TestWhole(t *testing.T) {
+	for gbps, want := range map[float64]float64{20: 20, 20.60049: 20.6, 11.9999999: 12, 41.19961: 41.199, 0.05123: 0.05123} {
+		if got := ncclxml.Whole(gbps); got != want {
+			t.Errorf("%v is written as %v, want %v", gbps, got, want)
+		}
+	}
+}
+
 // Channels never claim more than the weights, and are as many as allowed.
 func TestEqualHolds(t *testing.T) {
 	for seed := range 200 {

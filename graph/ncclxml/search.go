@@ -119,7 +119,7 @@ func (r *reader) search(e *element, g *topo.Graph) (s Search, ok bool) {
 		}
 	}
 	if len(e.children) != channels {
-		r.fault(e, fmt.Sprintf("nchannels is %d, but there are %d channels; those that are there count", channels, len(e.children)),
+		r.fault(e, fmt.Sprintf("nchannels is %d, but there are %d; those that are there count", channels, len(e.children)),
 			"make the number that of the channels")
 	}
 	return s, true

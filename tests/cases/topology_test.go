@@ -65,7 +65,7 @@ func hostWords(lab *netns.Lab, files ...string) (words []string) {
 	return words
 }
 
-var chosen = regexp.MustCompile(`: (\S+ of \d+ elements of \S+ uses \S+ on \d+ channels, in slices of \d+ KiB)`)
+var chosen = regexp.MustCompile(`: (\S+ of \d+ elements of \S+ uses \S+ on \d+ channels?, in slices of \d+ KiB)`)
 
 // plans is what a rank says of algorithms and channels, in its order.
 func plans(said string) (all []string) {
