@@ -60,3 +60,17 @@ func TestRailsOfOnePlace(t *testing.T) {
 		t.Errorf("with cross: %v, want %v", got, want)
 	}
 }
+
+// A rail is lost to a communicator that still needs it: not to one that is being ended, whose peers may end first.
+func TestWhoLosesARail(t *testing.T) {
+	ends, goes := &Comm{n: 4, name: "ends"}, &Comm{n: 4, name: "goes on"}
+	ends.closing.Store(true)
+	f := &far{users: []user{{ends, 1}, {goes, 2}}}
+	if label, rank := f.label(); label != "goes on" || rank != 2 {
+		t.Errorf("rank %d of %q", rank, label)
+	}
+	f.leave(goes)
+	if label, rank := f.label(); rank != -1 {
+		t.Errorf("rank %d of %q, which ends", rank, label)
+	}
+}

@@ -334,3 +334,23 @@ func BenchmarkBegin(b *testing.B) {
 		h.Begin(&hd)
 	}
 }
+
+// What C has left pending is taken over once: by the call that it belongs to, or by who ends the communicator.
+func TestClaim(t *testing.T) {
+	h := ranks(t, 2)[0]
+	*h.item() = 7
+	for k, c := range []struct {
+		claim func() bool
+		want  bool
+	}{
+		{func() bool { return h.Claim(8) }, false},
+		{func() bool { return h.Claim(7) }, true},
+		{func() bool { return h.Claim(7) || h.Claim(0) || h.ClaimAny() }, false},
+		{func() bool { *h.item() = 7; return h.ClaimAny() }, true},
+		{func() bool { return h.ClaimAny() || h.Claim(7) }, false},
+	} {
+		if got := c.claim(); got != c.want {
+			t.Errorf("claim %d: %v, want %v", k, got, c.want)
+		}
+	}
+}
