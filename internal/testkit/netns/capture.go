@@ -24,16 +24,27 @@ type Capture struct {
 func (l *Lab) Capture(host, rail int) *Capture {
 	l.t.Helper()
 	c := &Capture{lab: l}
-	opened := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: a thread that was elsewhere is not used again
-		opened <- c.open(l.Switch(), l.port(host, rail))
-	}()
-	if err := <-opened; err != nil {
+	if err := elsewhere(func() error { return c.open(l.Switch(), l.port(host, rail)) }); err != nil {
 		l.t.Fatal(err)
 	}
 	c.wait.Go(c.read)
 	return c
+}
+
+// elsewhere calls do, which may enter a namespace, on a thread that is not used again. It is not the process's first: where that one is
+// /proc/net looks, for whoever asks.
+func elsewhere(do func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- elsewhere(do) // on another, as this one is taken
+			return
+		}
+		done <- do()
+	}()
+	return <-done
 }
 
 func (c *Capture) open(namespace, device string) error {

@@ -6,9 +6,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // role tells this binary, started on a host, what to do: listen, or dial an address.
@@ -75,4 +79,23 @@ func TestHostsAndRails(t *testing.T) {
 	if out, err := exec.Command("ip", "netns").Output(); err != nil || !strings.Contains(string(out), l.Host(1)) {
 		t.Errorf("%s %v", out, err)
 	}
+}
+
+// What /proc tells of the process stays true however often a thread has been elsewhere: none of these is the first one.
+func TestFirstThreadStays(t *testing.T) {
+	var all sync.WaitGroup
+	for range 64 { // more than there are threads that wait for work
+		all.Go(func() {
+			if err := elsewhere(func() error {
+				if unix.Gettid() == unix.Getpid() {
+					t.Error("on the process's first thread")
+				}
+				runtime.Gosched()
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
