@@ -72,3 +72,14 @@ func TestOneRankTellsFaults(t *testing.T) {
 		}
 	}
 }
+
+// What two ranks write, of whom there is one ring, has the type of the link between their GPUs.
+func TestDumpOfTwoRanks(t *testing.T) {
+	dump := filepath.Join(t.TempDir(), "graph.xml")
+	testkit.Setenv(t, "NCCL_TOPO_FILE", recorded+"amd-nvlink-pairs.xml")
+	testkit.Setenv(t, "NCCL_GRAPH_DUMP_FILE", dump)
+	newWorld(t, 2).destroy()
+	if text, err := os.ReadFile(dump); err != nil || !strings.Contains(string(text), `typeintra="NVL"`) {
+		t.Errorf("%v, %s", err, text)
+	}
+}

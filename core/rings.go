@@ -37,18 +37,15 @@ func (c *Comm) tellRings() {
 }
 
 // ringSearch is the rings as they pass this rank's host, in the form of a graph file. Ranks stand in it by the GPUs that they are bound
-// to, or else by their numbers in the host. Bandwidths, ports and the types of links are there where rings were packed into links; else
-// the types are by the ranks' NUMA nodes.
+// to, or else by their numbers in the host, and types are those of the ways between the GPUs, or else by the ranks' NUMA nodes.
+// Bandwidths and ports are there where rings were packed into links.
 func (c *Comm) ringSearch() ncclxml.Search {
 	found := &c.agreed.found
 	gbps := ncclxml.Whole(found.Width)
 	s := ncclxml.Search{ID: ncclxml.RingID, Pattern: ncclxml.Ring, TypeIntra: path.LOC, TypeInter: path.LOC, Same: true, Intra: gbps,
 		Inter: gbps}
 	devs := c.devs()
-	var t *path.Table
-	if found.Ways != nil {
-		t = c.hostTable(devs)
-	}
+	t := c.hostTable(devs)
 	for k, order := range c.orders() {
 		ch := ncclxml.Channel{In: -1, Out: -1}
 		var ranks []int
@@ -80,6 +77,9 @@ func (c *Comm) ringSearch() ncclxml.Search {
 
 // hostTable has the paths between the GPUs that ranks of this host are bound to, and to its ports; nil where it is not described.
 func (c *Comm) hostTable(devs map[int]int) *path.Table {
+	if c.n == 1 || c.agreed.devices[c.rank] < 0 {
+		return nil
+	}
 	for _, r := range c.ofHost() {
 		m := c.agreed.hosts[c.peers[r].Described]
 		if m == nil {

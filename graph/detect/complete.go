@@ -229,11 +229,23 @@ func (c *completer) absentGPUs() (absent []string) {
 	if len(at) == 0 {
 		return nil
 	}
+	gone := map[*topo.Device]bool{}
 	c.file.Walk(func(_ *topo.CPU, d *topo.Device) {
 		if len(d.GPUs) > 0 && at[number(d)] == nil {
-			d.GPUs = nil
+			d.GPUs, gone[d] = nil, true
 			absent = append(absent, d.BusID)
 		}
 	})
+	for _, cpu := range c.file.CPUs {
+		cpu.Devices = without(cpu.Devices, gone)
+	}
 	return absent
+}
+
+// without takes devices out that hold nothing else: a place for a GPU that is not here is no place to be completed.
+func without(all []*topo.Device, gone map[*topo.Device]bool) []*topo.Device {
+	return slices.DeleteFunc(all, func(d *topo.Device) bool {
+		d.Below = without(d.Below, gone)
+		return gone[d] && d.NIC == nil && len(d.Below) == 0
+	})
 }

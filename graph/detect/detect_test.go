@@ -94,6 +94,9 @@ func TestFileOfAnotherMachine(t *testing.T) {
 			t.Errorf("notes %v, want %q", f.Report.Notes, says)
 		}
 	}
+	if text := fmt.Sprint(f.Report.Notes); strings.Contains(text, "places on the bus only") {
+		t.Errorf("what is not here is to be completed: %s", text)
+	}
 	if got := has(f.Plan); len(got) != 2 || gpus(f.Plan) != 2 || gpus(f.Machine) != 0 {
 		t.Errorf("a machine without GPUs: rings are laid for one with ports %v and %d GPUs, want those of the file", got, gpus(f.Plan))
 	}
