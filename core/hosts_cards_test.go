@@ -35,12 +35,12 @@ func TestNamedInterfaces(t *testing.T) {
 	}
 }
 
-// All ranks of a host together keep the bound of its interface, whoever of them has how much to send.
+// All ranks of a host together keep the bound of its interface, whoever of them has how much to send and by how many sockets.
 func TestRateOfAHost(t *testing.T) {
 	l := hosts(t, 2)
 	rail := l.Rail()
 	const count, times, mbit = 1 << 20, 3, 200
-	ranks := onHosts(t, l, []int{0, 0, 1, 1}, count, "HCCL_NET_RATE="+strconv.Itoa(mbit))
+	ranks := onHosts(t, l, []int{0, 0, 1, 1}, count, "HCCL_NET_RATE="+strconv.Itoa(mbit), "NCCL_SOCKET_NTHREADS=2")
 	before, began := l.Sent(0, netns.Device(rail)), time.Now()
 	tell(ranks, times)
 	finish(t, ranks, 0, times)

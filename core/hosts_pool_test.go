@@ -142,3 +142,12 @@ func TestIdleConnectionsComeBack(t *testing.T) {
 		})
 	}
 }
+
+// A rail has as many connections as it is to have sockets, by the end that dials.
+func TestSocketsOfARail(t *testing.T) {
+	_, ranks := pooled(t, 1, "NCCL_SOCKET_NTHREADS=2", "NCCL_NSOCKS_PERTHREAD=2")
+	asks(t, ranks, "make")
+	testkit.Eventually(t, patience, "four connections", func() bool { return asks(t, ranks, "look") == [2]int{4, 4} })
+	asks(t, ranks, "sum")
+	disperse(t, ranks)
+}

@@ -163,25 +163,25 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// A rail goes in the middle of an all-reduce, noticed or not, and comes back: all sums are right, and it is used again.
+// A rail goes in the middle of an all-reduce, noticed or not, with one socket or several, and comes back: all sums are right, and it is
+// used again.
 func TestRailGoesAndComesBack(t *testing.T) {
 	for name, cut := range map[string]func(l *netns.Lab, rail int, off bool){
 		"link down": func(l *netns.Lab, rail int, off bool) { l.Link(1, rail, !off) },
 		"silent":    func(l *netns.Lab, rail int, off bool) { l.Silence(0, rail, off) },
 	} {
+		sockets := map[string]string{"link down": "NCCL_SOCKET_NTHREADS=1", "silent": "NCCL_SOCKET_NTHREADS=3"}
 		t.Run(name, func(t *testing.T) {
 			l := hosts(t, 2)
-			lost := l.Rail()
-			if name == "link down" { // else it is the one of the first connection
-				lost = l.Rail()
-			} else {
-				l.Rail()
+			lost := l.Rail() // the rail of the first connection
+			if other := l.Rail(); name == "link down" {
+				lost = other
 			}
 			for h := range 2 {
 				l.Shape(h, 0, 300)
 				l.Shape(h, 1, 300)
 			}
-			ranks := onHosts(t, l, []int{0, 1}, 1<<20)
+			ranks := onHosts(t, l, []int{0, 1}, 1<<20, sockets[name])
 			const times = 20
 			tell(ranks, times)
 			reads(t, ranks[0], 0, 4)

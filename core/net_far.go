@@ -30,6 +30,7 @@ type far struct {
 	rails    []netip.AddrPort // of the interfaces there that are to carry data
 	remote   bool             // on another host
 	dials    bool             // this process does, the other one knocks
+	sockets  int              // by each rail that this process dials
 	cross    bool             // a router may join interfaces of different places
 	idle     time.Duration    // after which the sockets are let go of; 0: never
 	patience time.Duration    // with one that does not answer
@@ -242,7 +243,7 @@ func (f *far) add(rail int, conn boot.Conn) {
 		f.mu.Unlock()
 	}
 	if err := f.link.AddRail(rail, conn.FD, conn.Keys); err != nil {
-		f.say("rail %d: %v", rail, err)
+		f.say("%s: %v", railName(rail), err)
 		return
 	}
 	f.still = time.Time{}

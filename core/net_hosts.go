@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/internal/log"
+	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/shm"
@@ -109,4 +111,14 @@ func (c *Comm) netOptions() tcp.Options {
 	}
 	return tcp.Options{Rate: uint64(v.NetRate) * 1e6 / 8, TrafficClass: v.NetClass, SendBuffer: int(v.SocketSendBuffer),
 		ReceiveBuffer: int(v.SocketRecvBuffer), ZeroCopy: v.NetZeroCopy, Keepalive: v.NetKeepalive}
+}
+
+// socketsOf is how many connections each rail has.
+func socketsOf(v *params.Values) int {
+	n := v.SocketThreads * v.ThreadSockets
+	if n > tcp.MaxSockets {
+		log.WarnOnce("sockets of a rail", "NCCL_SOCKET_NTHREADS (%d) times NCCL_NSOCKS_PERTHREAD (%d) are %d sockets by each interface to "+
+			"another process: %d are used", v.SocketThreads, v.ThreadSockets, n, tcp.MaxSockets)
+	}
+	return min(n, tcp.MaxSockets)
 }

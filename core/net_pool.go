@@ -93,7 +93,7 @@ func (p *netPool) reach(c *Comm, r int) (*tcp.Link, *far) {
 
 func (p *netPool) newFar(c *Comm, to *wire.Peer) *far {
 	f := &far{pool: p, name: to.Process, token: to.Token, addrs: to.Addrs, rails: to.Rails, remote: c.isRemote(to),
-		dials: bytes.Compare(p.name[:], to.Process[:]) > 0, cross: c.settings.CrossNIC != 0,
+		dials: bytes.Compare(p.name[:], to.Process[:]) > 0, cross: c.settings.CrossNIC != 0, sockets: socketsOf(c.settings),
 		idle: c.settings.NetIdle, patience: c.settings.PeerTimeout,
 		changed: make(chan struct{})}
 	f.link = p.net.NewLink(f.needs)

@@ -1,13 +1,11 @@
 package core
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 	"time"
 
 	"hccl.dev/hccl/core/boot"
-	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto/wire"
 )
@@ -55,13 +53,21 @@ func (f *far) plan(now time.Time) {
 	}
 	f.drop()
 	f.planned = f.first
-	first := f.ways()[0]
-	f.wants = append(f.wants, &wantedRail{by: first.by, to: first.to, worked: true, laid: now, pause: railPause})
+	f.want(0, f.ways()[0])
+	it := f.wants[0]
+	it.worked, it.laid, it.pause = true, now, railPause
 	nics := f.pool.svc.Interfaces()
 	for k, p := range pairRails(nics, f.rails, f.first, f.cross) {
-		if rail := k + 1; rail < tcp.MaxRails {
-			f.wants = append(f.wants, &wantedRail{rail: rail, by: nics[p[0]], to: f.rails[p[1]]})
+		if path := k + 1; path < tcp.MaxPaths {
+			f.want(path, way{nics[p[0]], f.rails[p[1]]})
 		}
+	}
+}
+
+// want plans the sockets of a path.
+func (f *far) want(path int, w way) {
+	for k := range f.sockets {
+		f.wants = append(f.wants, &wantedRail{rail: tcp.Rail(path, k), by: w.by, to: w.to})
 	}
 }
 
@@ -125,7 +131,8 @@ func (f *far) lay(now time.Time) (pace time.Duration) {
 // dial goes on with a rail and reports whether it is being laid.
 func (f *far) dial(w *wantedRail, now time.Time) bool {
 	if w.attempt == nil {
-		if f.link.Live(w.rail) || !f.used() {
+		path, socket := tcp.Place(w.rail)
+		if f.link.Live(w.rail) || !f.used() || socket > 0 && !f.link.Live(path) { // whether it leads there one tries alone
 			return false
 		}
 		if w.lost(now); now.Sub(w.began) < w.pause {
@@ -140,7 +147,7 @@ func (f *far) dial(w *wantedRail, now time.Time) bool {
 		w.worked, w.pause, w.laid = true, railPause, now
 		f.add(w.rail, conn)
 		_, rank := f.label()
-		f.say("rail %d to rank %d goes by %s to %v", w.rail, rank, w.by.Name, w.to.Addr())
+		f.say("%s to rank %d goes by %s to %v", railName(w.rail), rank, w.by.Name, w.to.Addr())
 	case err != nil || now.Sub(w.began) > attemptTime:
 		if w.pause == 0 {
 			_, rank := f.label()
@@ -178,17 +185,4 @@ func (w *wantedRail) hangUp() {
 		w.attempt.Close()
 		w.attempt = nil
 	}
-}
-
-// railLost is told when a rail failed and others go on.
-func (f *far) railLost(rail int, err error) {
-	if cause := errors.Unwrap(err); cause != nil { // of a peer's end it would say more than is known
-		err = cause
-	}
-	label, rank := f.label()
-	if rank < 0 { // no communicator needs it: the other process has ended, or is about to
-		log.Info(log.Net, "rail %d to a process that shares no communicator any more failed: %v", rail, err)
-		return
-	}
-	log.Warn("communicator %s: rail %d to rank %d failed, others take its place: %v", label, rail, rank, err)
 }

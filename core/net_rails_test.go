@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/net/tcp"
 )
 
 // Interfaces are paired with what they reach directly, then by routes; each of either side is in one rail, whatever their numbers.
@@ -72,5 +74,31 @@ func TestWhoLosesARail(t *testing.T) {
 	f.leave(goes)
 	if label, rank := f.label(); rank != -1 {
 		t.Errorf("rank %d of %q, which ends", rank, label)
+	}
+}
+
+// The product of NCCL's two settings counts, as far as there are numbers.
+func TestHowManySockets(t *testing.T) {
+	for want, v := range map[int]params.Values{
+		1:              {SocketThreads: 1, ThreadSockets: 1},
+		6:              {SocketThreads: 3, ThreadSockets: 2},
+		tcp.MaxSockets: {SocketThreads: 16, ThreadSockets: 64},
+	} {
+		if got := socketsOf(&v); got != want {
+			t.Errorf("%d times %d sockets are %d, want %d", v.SocketThreads, v.ThreadSockets, got, want)
+		}
+	}
+}
+
+// What rails have carried is told for each, and for each of their sockets where there are several.
+func TestWhatRailsAreSaidToCarry(t *testing.T) {
+	for want, rails := range map[string][]tcp.RailState{
+		"1.0 MB by rail 0": {{Sent: 1e6, Alive: true}},
+		"3.0 MB by rail 0 (its sockets: 1.0, 2.0) (7.0 MB/s of late), of which failed: socket 1, 4.0 MB by rail 1, which has failed": {
+			{Sent: 1e6, Rate: 5e6, Alive: true}, {Path: 1, Sent: 4e6}, {Socket: 1, Sent: 2e6, Rate: 2e6}},
+	} {
+		if got := railTexts(rails); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
 	}
 }

@@ -15,8 +15,6 @@ type group struct {
 // groups has every other name that NCCL 2.32.3 knows: those of the user guide's page on environment variables, and those that stand
 // in the library itself (its binary of 2.32.3, its public sources of 2.30.7). Whoever makes one act moves it to table.go.
 var groups = []group{
-	{Later, "of several sockets by one interface: there is one so far, for each interface and pair of ranks", `
-		NSOCKS_PERTHREAD SOCKET_NTHREADS`},
 	{Inert, "of NCCL's threads that wait at sockets: here the thread that waits for the result reads and writes them", `
 		SOCKET_INLINE SOCKET_MIN_TASKSIZE SOCKET_POLL_TIMEOUT_MSEC`},
 	{Inert, "ranks try to connect until HCCL_INIT_TIMEOUT, and a secret of the communicator tells strangers apart", `

@@ -34,6 +34,7 @@ type Values struct {
 	NetClass                      int           // traffic class of packets, 0: the system's
 	SocketSendBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
+	SocketThreads, ThreadSockets  int           // whose product is the sockets of each rail
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	NetIdle                       time.Duration // until unused connections are let go of, 0: never
@@ -164,6 +165,10 @@ var table = []Knob{
 		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketSendBuffer })},
 	{"NCCL_SOCKET_RCVBUF", "-1", "Bytes of a socket's receive buffer; 0 or -1: the kernel adapts it to the path.",
 		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketRecvBuffer })},
+	{"NCCL_SOCKET_NTHREADS", "1", "Sockets by each interface to another process: this times NCCL_NSOCKS_PERTHREAD, of which 8 are used.",
+		count(1, 16, func(v *Values) *int { return &v.SocketThreads })},
+	{"NCCL_NSOCKS_PERTHREAD", "1", "Sockets by each interface to another process: this times NCCL_SOCKET_NTHREADS, of which 8 are used.",
+		count(1, 64, func(v *Values) *int { return &v.ThreadSockets })},
 	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
 	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",

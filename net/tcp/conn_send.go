@@ -143,8 +143,8 @@ func (c *conn) fillControl() {
 func (c *conn) fillNotices() {
 	l := c.link
 	for w := l.drops.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {
-		rail := bits.TrailingZeros32(w)
-		l.drops.And(^(uint32(1) << rail))
+		rail := bits.TrailingZeros64(w)
+		l.drops.And(^(uint64(1) << rail))
 		c.send.head(&header{typ: frameDrop, seq: uint64(rail)})
 	}
 	if l.asked.Load() {

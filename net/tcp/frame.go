@@ -26,7 +26,7 @@ import (
 //	56  0           16
 //	72  payload
 const (
-	wireVersion = 3
+	wireVersion = 4
 	headerSize  = 72
 )
 

@@ -83,7 +83,9 @@ func (c *conn) silent(info *unix.TCPInfo, now time.Time) bool {
 	waited := now.Sub(q.asked)
 	heard := time.Duration(info.Last_ack_recv)*time.Millisecond < waited
 	if heard || info.Probes == 0 && waited > unasked {
-		q.asked = time.Time{}
+		if q.asked = (time.Time{}); heard {
+			c.pulse.last = now
+		}
 		_ = unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0)
 		return false
 	}

@@ -19,10 +19,11 @@ type Link struct {
 	onRail func(rail int, err error)
 
 	rails   [MaxRails]atomic.Pointer[conn] // nil: never there. A dead one stays until another takes its place
-	orphans atomic.Uint32                  // bits of rails whose unacked slices others are to take
-	drops   atomic.Uint32                  // bits of rails that the other process is to be told of as given up
+	laid    atomic.Uint64                  // bits of those that are not nil, and perhaps more
+	orphans atomic.Uint64                  // bits of rails whose unacked slices others are to take
+	drops   atomic.Uint64                  // bits of rails that the other process is to be told of as given up
 	stuck   atomic.Int64                   // nanoseconds for which nothing has moved on any rail
-	parting atomic.Uint32                  // bits of rails that are to say goodbye
+	parting atomic.Uint64                  // bits of rails that are to say goodbye
 	fresh   atomic.Pointer[peer]           // a stack of peers with something to send that are not in active yet
 	dead    atomic.Pointer[goneReason]     // set once
 	over    atomic.Bool                    // Close was called
@@ -96,6 +97,7 @@ func (l *Link) swap(rail, fd int, keys *secure.Session) (old *conn, err error) {
 		c.zero = newZeroCopy(fd, n.opts.ZeroCopy)
 	}
 	old = l.rails[rail].Swap(c) // before its first event
+	l.laid.Or(1 << rail)
 	if err := n.enrol(c); err != nil {
 		l.rails[rail].Store(old)
 		shaping.remove(c)
@@ -207,31 +209,6 @@ func about(err error, rank int) error {
 	}
 	return err
 }
-
-// with are the bits of the rails in a state.
-func (l *Link) with(state int32) (mask uint32) {
-	for k := range l.rails {
-		if c := l.rails[k].Load(); c != nil && c.state.Load() == state {
-			mask |= 1 << k
-		}
-	}
-	return mask
-}
-
-// live are the bits of the rails that take slices.
-func (l *Link) live() uint32 { return l.with(railLive) }
-
-// Live reports whether a rail is there and has not failed.
-func (l *Link) Live(rail int) bool {
-	c := l.rails[rail].Load()
-	return c != nil && c.state.Load() != railDead
-}
-
-// Open reports whether any rail is there and has not failed.
-func (l *Link) Open() bool { return l.with(railLive)|l.with(railSuspect)|l.with(railParting) != 0 }
-
-// Parts reports whether a rail has said goodbye and is not at its end.
-func (l *Link) Parts() bool { return l.with(railParting) != 0 }
 
 // Moved is how many bytes have gone either way so far, by the rails that are there. waits: some are under way, or wait for room.
 func (l *Link) Moved() (bytes uint64, waits bool) {

@@ -66,14 +66,14 @@ func (l *Link) sendSome() (moved bool) {
 		p.reap()
 	}
 	for w := l.parting.Load(); w != 0; w &= w - 1 {
-		l.sayGoodbye(bits.TrailingZeros32(w))
+		l.sayGoodbye(bits.TrailingZeros64(w))
 	}
 	open := l.live() | l.with(railSuspect)
 	switch {
 	case open == 0:
 		l.wants()
 	case open&(open-1) == 0:
-		moved = l.rails[bits.TrailingZeros32(open)].Load().sendSome(manyBatches, batchBytes)
+		moved = l.rails[bits.TrailingZeros64(open)].Load().sendSome(manyBatches, batchBytes)
 	default:
 		moved = l.share(open)
 	}
@@ -86,12 +86,12 @@ func (l *Link) sayGoodbye(rail int) {
 	c := l.rails[rail].Load()
 	c.sendSome(manyBatches, batchBytes)
 	if c.said.Load() || c.send.broken {
-		l.parting.And(^(uint32(1) << rail))
+		l.parting.And(^(uint64(1) << rail))
 	}
 }
 
 // share gives each batch to the rail by which it would arrive first.
-func (l *Link) share(open uint32) (moved bool) {
+func (l *Link) share(open uint64) (moved bool) {
 	for open != 0 {
 		k := l.soonest(open)
 		if l.rails[k].Load().sendSome(1, sharedBytes) {
@@ -115,10 +115,10 @@ func (l *Link) wants() {
 
 // soonest is the rail among those in set by which another slice would arrive first: what is under way on it and the slice, by its
 // rate. So the rails are through at about the same time, also where there is not enough to fill them.
-func (l *Link) soonest(set uint32) (best int) {
+func (l *Link) soonest(set uint64) (best int) {
 	least := math.Inf(1)
 	for ; set != 0; set &= set - 1 {
-		k := bits.TrailingZeros32(set)
+		k := bits.TrailingZeros64(set)
 		c := l.rails[k].Load()
 		if c.blocked.Load() {
 			return k // to be taken out of the set
@@ -194,10 +194,10 @@ func (l *Link) adopt() {
 }
 
 // retake has others take what the rails of a set took and is not acked.
-func (p *peer) retake(set uint32) {
+func (p *peer) retake(set uint64) {
 	p.each(func(kind proto.Kind, channel int, f *outFlow) {
 		for w := set; w != 0; w &= w - 1 {
-			if f.retake(uint8(bits.TrailingZeros32(w))) {
+			if f.retake(uint8(bits.TrailingZeros64(w))) {
 				p.ready[kind].Or(1 << channel)
 			}
 		}

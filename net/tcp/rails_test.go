@@ -219,7 +219,7 @@ func TestLastWordsOutliveTheirRail(t *testing.T) {
 // The ends of a connection take numbers of their own for rails beside those that stand still, and none that is in use.
 func TestSpareNumbers(t *testing.T) {
 	nodes := railed(t, 2, 1, loopback)
-	for k, want := range []int{MaxRails - 1, MaxRails - 3, MaxRails - 5, MaxRails - 7, -1} {
+	for k, want := range []int{MaxPaths - 1, MaxPaths - 3, MaxPaths - 5, MaxPaths - 7, -1} {
 		if got := nodes[0].links[1].Spare(false); got != want {
 			t.Errorf("one end has number %d left, want %d", got, want)
 		}

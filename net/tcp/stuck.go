@@ -7,9 +7,9 @@ import "time"
 func (l *Link) Stuck() time.Duration { return time.Duration(l.stuck.Load()) }
 
 // Spare is the number of a rail that may be laid beside those that stand still, -1: none is free. The ends take numbers of their own,
-// from above: those of rails between interfaces begin below.
+// from above: those of paths between interfaces begin below. It is the first socket of a path.
 func (l *Link) Spare(lower bool) int {
-	k := MaxRails - 1
+	k := MaxPaths - 1
 	if lower {
 		k--
 	}
@@ -21,14 +21,8 @@ func (l *Link) Spare(lower bool) int {
 	return -1
 }
 
-// ponder notes for how long all rails have stood still. Those that nothing waits for do not count.
-func (l *Link) ponder(now time.Time, moving bool, still *[MaxRails]*conn) {
-	var since time.Time
-	for _, c := range still {
-		if c != nil && c.pulse.waits && c.pulse.since.After(since) {
-			since = c.pulse.since
-		}
-	}
+// ponder notes for how long all paths have stood still, the last rail since a time; zero: none that something waits for does.
+func (l *Link) ponder(now time.Time, moving bool, since time.Time) {
 	if moving || since.IsZero() {
 		l.stuck.Store(0)
 	} else {

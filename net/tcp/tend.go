@@ -31,12 +31,13 @@ type pulse struct {
 	since time.Time // when that changed last, or nothing was under way
 	until time.Time // when one that parts is given up
 	moves bool      // no retransmission since then was in vain
+	last  time.Time // when the peer's host was found to have taken more
 	waits bool      // something was under way
 }
 
 // Tend looks after the rails. It is to be called about every 100 ms, and does nothing fast where nothing
 // is wrong. A rail that stands still while another one moves is suspected: its slices go by the others at once. If it moves again it
-// is used again; if not, it is given up after a while, and the other end is told.
+// is used again; if not, it is given up after a while, and the other end is told. Rails of one path share its fate, unless some move.
 //
 //	live ── 300 ms without progress, with retransmissions, while another moves ──> suspect ── 3 s ──> dead
 //	  ^──────────────────────────── progress ─────────────────────────────────────────┘
@@ -79,39 +80,6 @@ func (l *Link) awaitEnd(now time.Time) {
 	}
 }
 
-func (l *Link) tend(now time.Time) {
-	still := [MaxRails]*conn{}
-	moving := false
-	for k := range l.rails {
-		c := l.rails[k].Load()
-		if c == nil || c.state.Load() > railSuspect {
-			continue
-		}
-		l.net.feel(c, now)
-		switch {
-		case c.pulse.moves && c.state.CompareAndSwap(railSuspect, railLive):
-			l.flush()
-			moving = true
-		case c.pulse.moves:
-			moving = moving || c.state.Load() == railLive
-		default:
-			still[k] = c
-		}
-	}
-	l.ponder(now, moving, &still)
-	for k, c := range still {
-		switch {
-		case c == nil || !moving:
-		case now.Sub(c.pulse.since) >= deadAfter:
-			l.drops.Or(1 << k)
-			c.fail(&GoneError{Cause: errStill})
-		case now.Sub(c.pulse.since) >= suspectAfter && c.state.CompareAndSwap(railLive, railSuspect):
-			l.orphans.Or(1 << k)
-			l.flush()
-		}
-	}
-}
-
 // feel takes c's pulse. A rail moves unless the kernel tries in vain to send what it has, or asks in vain. One that waits for the peer to
 // read is not stuck, and a socket without such knowledge is trusted.
 func (n *Net) feel(c *conn, now time.Time) {
@@ -135,6 +103,9 @@ func (n *Net) feel(c *conn, now time.Time) {
 	}
 	if err == nil {
 		c.measure(info)
+		if info.Bytes_acked != q.acked {
+			q.last = now
+		}
 		q.acked = info.Bytes_acked
 	}
 }
@@ -157,26 +128,6 @@ func (c *conn) measure(info *unix.TCPInfo) {
 		q.water = water
 		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, water)
 	}
-}
-
-// RailState is what a rail has done so far, for all communicators.
-type RailState struct {
-	Rail   int
-	Sent   uint64 // bytes that its socket took
-	Direct uint64 // of those, sent from staging without a copy; on some paths the kernel makes one all the same
-	Rate   uint64 // bytes per second while it had something to send, as last measured; 0: not known
-	Alive  bool
-}
-
-// Rails are the rails that are there, or were: of one that was laid anew, since then.
-func (l *Link) Rails() (list []RailState) {
-	for k := range l.rails {
-		if c := l.rails[k].Load(); c != nil {
-			alive := c.state.Load() != railDead || c.said.Load() || l.dead.Load() != nil
-			list = append(list, RailState{k, c.sent.Load(), c.direct.Load(), c.rate.Load(), alive})
-		}
-	}
-	return list
 }
 
 // waiting reports whether bytes wait for the path: they are on the wire, or could be.

@@ -141,7 +141,7 @@ func (z *zeroCopy) raise(c *conn, from int, why string) {
 	if from < zeroNever {
 		what = fmt.Sprintf("slices of less than %d KiB", from>>10)
 	}
-	log.InfoOnce(log.Net, why, "connections such as this rail %d send %s with a copy: %s", c.rail, what, why)
+	log.InfoOnce(log.Net, why, "connections such as this rail %d send %s with a copy: %s", c.rail%MaxPaths, what, why)
 	log.Trace(log.Net, "rail %d of %d sends %s with a copy: %s", c.rail, c.number, what, why)
 }
 
