@@ -25,7 +25,7 @@ func recorded(t *testing.T, names ...string) (files []string) {
 }
 
 var (
-	laid  = regexp.MustCompile(`rings go in the order (.+), by the links between GPUs: (\d+) channels of \S+ GB/s, .*; found by rank 0 in`)
+	laid  = regexp.MustCompile(`rings go in the order (.+), by the links between GPUs: (\d+) channels? of \S+ GB/s, .*; found by rank 0 in`)
 	times = regexp.MustCompile(` \((\d+) times\)$`)
 )
 
