@@ -3,6 +3,8 @@
    case_network sums COUNT TIMES RANKS HOST...        checked all-reduces
    case_network fault COUNT COMMAND RANKS HOST...     the same while rank 0 breaks its network by a shell command
    case_network lost COUNT COMMAND RANKS HOST...      likewise, for good: every rank has an error that names another one
+   case_network ops COUNT TIMES RANKS HOST...         every operation, at some counts up to COUNT
+   case_network unmet COUNT WORD RANKS HOST...        ranks that do not meet: every rank has an error, and one says WORD
 
    HOST is the name of a namespace, or NAME;VARIABLE=VALUE;... with settings of its own. Ranks stand on the hosts in order. */
 #include "case_ops.h"
@@ -64,9 +66,32 @@ static void lost_body(void) {
   MUST(comm, ncclCommAbort(comm));
 }
 
+static void ops_body(void) {
+  const size_t n = (size_t)ranks, counts[] = {1, n, n + 1, 2 * n - 1, count};
+  enter_host();
+  ncclComm_t comm = comm_new();
+  for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) ops_checked(comm, counts[k]);
+  meet();
+  MUST(comm, ncclCommDestroy(comm));
+}
+
+static void unmet_body(void) {
+  ncclComm_t comm = NULL;
+  enter_host();
+  if (me == 0) MUST(NULL, ncclGetUniqueId(&job->id[0]));
+  meet();
+  ncclResult_t got = ncclCommInitRank(&comm, ranks, job->id[0], me);
+  CHECK(got != ncclSuccess && got != ncclInProgress, "init over a network that lets nobody through gave %d", got);
+  job->word[me][0] = strstr(ncclGetLastError(NULL), command) != NULL;
+  meet();
+  for (int r = 0; r < ranks; r++)
+    if (job->word[r][0]) return;
+  SAYS(NULL, command);
+}
+
 int main(int argc, char** argv) {
   static const struct { const char* name; void (*body)(void); } modes[] = {
-    {"sums", sums_body}, {"fault", fault_body}, {"lost", lost_body}};
+    {"sums", sums_body}, {"fault", fault_body}, {"lost", lost_body}, {"ops", ops_body}, {"unmet", unmet_body}};
   if (argc < 6) return 2;
   count = strtoull(argv[2], NULL, 10), command = argv[3], rounds = atoi(argv[3]);
   hosts = argv + 5, host_count = argc - 5;

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,51 @@ func (c *network) words(l *netns.Lab) (words []string) {
 		words = append(words, word)
 	}
 	return words
+}
+
+// C28: hosts with different numbers of ranks, which are numbered by host, in turn, and in no order.
+func TestUnevenHosts(t *testing.T) {
+	needsRoot(t)
+	for name, on := range map[string][]int{
+		"C28 seven and eight":          {0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
+		"C28 five and one, in turn":    {0, 1, 1, 1, 1, 1},
+		"C28 one, two and four, mixed": {2, 1, 2, 0, 2, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := netns.New(t, slices.Max(on)+1)
+			l.Rail()
+			args := []string{build(t, "case_network"), "ops", "10007", "1", fmt.Sprint(len(on))}
+			for _, h := range on {
+				args = append(args, l.Host(h))
+			}
+			run(t, nil, args...)
+		})
+	}
+}
+
+// C23: a router lets through a range of ports alone, and answers nothing else.
+func TestPortRange(t *testing.T) {
+	needsRoot(t)
+	for _, c := range []struct {
+		name, env, mode, arg string
+	}{
+		{"C23 the ports of the range", "HCCL_PORT_RANGE=42000-42031", "ops", "1"},
+		{"C23 other ports", "HCCL_INIT_TIMEOUT=3", "unmet", "HCCL_PORT_RANGE"},
+		{"C23 a range that is too small", "HCCL_PORT_RANGE=42000-42001 HCCL_INIT_TIMEOUT=3", "unmet", "widen the range"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := network{rails: 2, env: c.env, setup: (*netns.Lab).Router}
+			l := n.lab(t)
+			for h := range 2 { // each host is on one rail
+				l.Link(h, 1-h, false)
+				l.IP(h, "route add default via "+l.Address(253, h))
+			}
+			l.IPSwitch("rule add pref 5 ipproto tcp dport 42000-42031 lookup main")
+			l.IPSwitch("rule add pref 6 ipproto tcp sport 42000-42031 lookup main")
+			l.IPSwitch("rule add pref 7 ipproto tcp blackhole")
+			run(t, n.settings(), append([]string{build(t, "case_network"), c.mode, "1009", c.arg, "6"}, n.words(l)...)...)
+		})
+	}
 }
 
 // The network is gone for a while, when ranks meet or later: nothing fails. Gone for good: an error within the limit, on all ranks.
