@@ -110,7 +110,7 @@ func (c *Comm) netOptions() tcp.Options {
 		openRates()
 	}
 	return tcp.Options{Rate: uint64(v.NetRate) * 1e6 / 8, TrafficClass: v.NetClass, SendBuffer: int(v.SocketSendBuffer),
-		ReceiveBuffer: int(v.SocketRecvBuffer), ZeroCopy: v.NetZeroCopy, Keepalive: v.NetKeepalive}
+		ReceiveBuffer: int(v.SocketRecvBuffer), LargeFirst: v.NetPolicy == "large-first", ZeroCopy: v.NetZeroCopy, Keepalive: v.NetKeepalive}
 }
 
 // socketsOf is how many connections each rail has.

@@ -53,6 +53,7 @@ static const struct hccl_param hccl_params[] = {
   {"HCCL_PORT_RANGE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"HCCL_ENCRYPTION_KEY_FILE", HCCL_PARAM_TEXT, "", 0, 0, 0, NULL},
   {"HCCL_NET_RATE", HCCL_PARAM_INT, "0", 0, 0, 10000000, NULL},
+  {"HCCL_NET_POLICY", HCCL_PARAM_TEXT, "fair", 0, 0, 0, "fair|large-first"},
   {"HCCL_NET_TC", HCCL_PARAM_INT, "0", 0, 0, 255, NULL},
   {"NCCL_SOCKET_SNDBUF", HCCL_PARAM_INT, "-1", 0, -1, 1073741824, NULL},
   {"NCCL_SOCKET_RCVBUF", HCCL_PARAM_INT, "-1", 0, -1, 1073741824, NULL},
@@ -357,5 +358,5 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_WIN_ENABLE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_WIN_STRIDE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
 };
-enum { HCCL_PARAMS = 341 };
+enum { HCCL_PARAMS = 342 };
 #endif

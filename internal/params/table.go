@@ -31,6 +31,7 @@ type Values struct {
 	PortRange                     PortRange     // zero: any
 	EncryptionKeyFile             string        // path, "": none
 	NetRate                       int           // Mbit/s of a network card, 0: no bound
+	NetPolicy                     string        // fair or large-first
 	NetClass                      int           // traffic class of packets, 0: the system's
 	SocketSendBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
@@ -159,6 +160,8 @@ var table = []Knob{
 		text(func(v *Values) *string { return &v.EncryptionKeyFile })},
 	{"HCCL_NET_RATE", "0", "Mbit/s that a host may send by each of its interfaces, all its ranks together; 0: no bound.",
 		count(0, 10_000_000, func(v *Values) *int { return &v.NetRate })},
+	{"HCCL_NET_POLICY", "fair", "Order of what waits for another process: fair: of each flow in turn; large-first: where most waits.",
+		oneOf(func(v *Values) *string { return &v.NetPolicy }, "fair", "large-first")},
 	{"HCCL_NET_TC", "0", "Traffic class of packets to other hosts: the byte TOS of IPv4, the traffic class of IPv6; 0: the system's.",
 		count(0, 255, func(v *Values) *int { return &v.NetClass })},
 	{"NCCL_SOCKET_SNDBUF", "-1", "Bytes of a socket's send buffer; 0 or -1: the kernel adapts it to the path.",

@@ -182,32 +182,26 @@ func tell(f *inFlow) uint64 {
 	return n
 }
 
-// fillSlices takes slices until the batch is large enough: one of each peer in turn, and of each of its flows in turn.
+// fillSlices takes slices until the batch is large enough, in the order of the policy.
 func (c *conn) fillSlices(batch int) {
-	s, l := &c.send, c.link
-	for without := 0; without < len(l.active) && s.frames < batchFrames && s.bytes < batch; {
-		p := l.active[l.turn%len(l.active)]
-		l.turn++
-		if c.fillSlice(p) {
-			without = 0
-		} else {
-			without++
+	s := &c.send
+	for s.frames < batchFrames && s.bytes < batch {
+		p, kind, channel, ok := c.link.pick()
+		if !ok {
+			return
 		}
+		c.fillSlice(p, kind, channel)
 	}
 }
 
-// fillSlice takes a slice of the next flow of p that has one.
-func (c *conn) fillSlice(p *peer) bool {
-	kind, channel, ok := p.next()
-	if !ok {
-		return false
-	}
+// fillSlice takes the next slice of a flow of p, if it has one.
+func (c *conn) fillSlice(p *peer, kind proto.Kind, channel int) {
 	bit := uint64(1) << channel
 	f := p.out.find(kind, channel)
 	p.ready[kind].And(^bit)
 	e, seq, ok := f.take(c.rail)
 	if !ok {
-		return true // others of its flows may have one
+		return
 	}
 	if !f.idle() {
 		p.ready[kind].Or(bit)
@@ -218,25 +212,9 @@ func (c *conn) fillSlice(p *peer) bool {
 	c.send.whose = p.f
 	if e.n == 0 {
 		e.b.Put()
-		return true
+		return
 	}
 	c.send.add(e.b.Bytes()[:e.n], e.b)
-	return true
-}
-
-// next is the first flow with a slice behind the one served last.
-func (p *peer) next() (kind proto.Kind, channel int, ok bool) {
-	const rows = len(p.ready)
-	row, column := p.turn/MaxChannels, p.turn%MaxChannels
-	for range rows + 1 {
-		if w := p.ready[row].Load() >> column; w != 0 {
-			channel = column + bits.TrailingZeros64(w)
-			p.turn = (row*MaxChannels + channel + 1) % (rows * MaxChannels)
-			return proto.Kind(row), channel, true
-		}
-		row, column = (row+1)%rows, 0
-	}
-	return 0, 0, false
 }
 
 // head adds a frame's header.

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"fmt"
+	"math/bits"
 	"sync/atomic"
 
 	"hccl.dev/hccl/net/staging"
@@ -53,10 +54,17 @@ type sent struct {
 // full reports whether the next slice must wait for the reader.
 func (f *outFlow) full() bool { return f.committed.Load()-f.freed.Load() >= slots }
 
-// waiting is about how many bytes are not taken yet: slices of a flow are mostly of one size.
+// waiting is about how many bytes are to be taken, for the first time or again: slices of a flow are mostly of one size. The holder of
+// the peer's tx baton calls it.
 func (f *outFlow) waiting() uint64 {
-	taken := f.taken.Load()
-	return (f.committed.Load() - taken) * uint64(f.ring[taken%slots].n)
+	taken, again := f.taken.Load(), f.again.Load()
+	if committed := f.committed.Load(); committed > taken {
+		return (committed - taken + uint64(bits.OnesCount64(again))) * uint64(f.ring[taken%slots].n)
+	}
+	if again == 0 {
+		return 0
+	}
+	return uint64(bits.OnesCount64(again)) * uint64(f.ring[bits.TrailingZeros64(again)].n)
 }
 
 // idle reports whether every committed slice was taken for sending.

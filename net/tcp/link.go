@@ -33,6 +33,7 @@ type Link struct {
 	lead   uint8   // the rail that control messages go by; guarded by tx
 	active []*peer // those with something to send; guarded by tx
 	turn   int     // the place in active of the one served next; guarded by tx
+	picks  uint    // slices chosen by large-first; guarded by tx
 
 	mu     sync.Mutex
 	peers  map[uint64]*peer // by the route of what they send; guarded by mu

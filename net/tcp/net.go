@@ -16,6 +16,8 @@ type Net struct {
 
 	tending sync.Mutex // guards the pulses of all rails
 
+	largeFirst atomic.Bool // of Options
+
 	mu    sync.Mutex              // guards making and ending links and connections
 	links []*Link                 // guarded by mu
 	conns atomic.Pointer[[]*conn] // by the number that their events carry; nil: a free number. Replaced as a whole under mu
@@ -32,8 +34,9 @@ func NewNet() *Net {
 // OnBackground sets what is called on the thread of the background each time before it reads. Set it before the first rail.
 func (n *Net) OnBackground(begins func()) { n.onBackground = begins }
 
-// Tune sets the options of connections that are added later.
+// Tune sets the options of connections that are added later, and at once the order of slices.
 func (n *Net) Tune(o Options) {
+	n.largeFirst.Store(o.LargeFirst)
 	n.mu.Lock()
 	n.opts = o
 	n.mu.Unlock()

@@ -12,6 +12,7 @@ type Options struct {
 	TrafficClass  int           // the byte of that name in each packet: IPv4's TOS, IPv6's traffic class
 	SendBuffer    int           // bytes; also below 0 the kernel chooses
 	ReceiveBuffer int           // likewise
+	LargeFirst    bool          // slices of the flow with the most bytes go first; else one of each flow in turn
 	ZeroCopy      int           // bytes of a slice from which on it is sent without a copy; 0: never, -1: where that pays
 	Keepalive     time.Duration // without use, until a rail among several is probed; 0: none is
 }
