@@ -211,6 +211,9 @@ func (f *far) raise(now time.Time) (pace time.Duration) {
 		f.why = f.call.Reasons()
 		f.mu.Unlock()
 	}
+	if now.Sub(f.began) < promptly {
+		return promptTime
+	}
 	return attendTime
 }
 

@@ -104,6 +104,7 @@ func (p *netPool) newFar(c *Comm, to *wire.Peer) *far {
 	}
 	f.secret = sha256.Sum256(bytes.Join(pair, nil))
 	f.inbox = p.svc.Expect(doorOf(p.name, f.secret), f.secret[:])
+	f.inbox.Tell(p.hurry) // what has come is not to wait for the next tick
 	return f
 }
 
@@ -163,7 +164,9 @@ func (p *netPool) leaveWithin(c *Comm) {
 const (
 	tendTime   = 100 * time.Millisecond
 	attendTime = 10 * time.Millisecond // while connections are being made
-	idleTime   = time.Second           // while nothing needs it
+	promptTime = time.Millisecond      // at first, as a neighbour answers within less
+	promptly   = 20 * time.Millisecond
+	idleTime   = time.Second // while nothing needs it
 )
 
 func (p *netPool) keep() {

@@ -68,6 +68,14 @@ func (d *dialing) pollFds(fds []unix.PollFd) []unix.PollFd {
 	return fds
 }
 
+// pause is how long to wait at most before the next turn.
+func (d *dialing) pause() time.Duration {
+	if d.race != nil {
+		return d.race.pause()
+	}
+	return tick
+}
+
 // turn returns the connection once both ends have proved the secret. Errors are retried after a pause: turn only reports them.
 func (d *dialing) turn() (*stream, error) {
 	if d.s != nil {
@@ -252,7 +260,7 @@ func Dial(addrs []netip.AddrPort, key Key, secret []byte, from int, purpose uint
 		} else if err != nil {
 			return none, err
 		}
-		pollFor(d.pollFds(nil), tick)
+		pollFor(d.pollFds(nil), d.pause())
 	}
 }
 

@@ -91,7 +91,13 @@ func (s *Service) welcome(g *guest, join []byte) []byte {
 	return append(welcome, mac(box.secret, labelWelcome, g.greeting[:], join[:joinMAC])...)
 }
 
-// hand gives a guest that was welcomed to the inbox. What was said to it so far fits any new socket.
+// hand gives a guest that was welcomed to the inbox. What was said to it so far fits any new socket. By the way that it came others may be
+// reached.
 func (s *Service) hand(g *guest, keys *secure.Session) bool {
-	return len(g.out) == 0 && g.box.put(arrival{purpose: g.join[joinPurpose], from: int(le.Uint32(g.join[joinFrom:])), Conn: Conn{g.fd, keys}})
+	_, from := Ends(g.fd)
+	if len(g.out) > 0 || !g.box.put(arrival{purpose: g.join[joinPurpose], from: int(le.Uint32(g.join[joinFrom:])), Conn: Conn{g.fd, keys}}) {
+		return false
+	}
+	s.note(from)
+	return true
 }

@@ -19,6 +19,7 @@ type Inbox struct {
 	arrived []arrival
 	changed chan struct{} // closed, and made anew, at each arrival
 	bell    int           // an eventfd that is rung at each arrival, for a wait in poll(2); -1: none
+	told    func()        // called at each arrival; nil: nobody is
 }
 
 type arrival struct {
@@ -84,6 +85,9 @@ func (b *Inbox) put(a arrival) bool {
 	if b.bell >= 0 {
 		ringBell(b.bell)
 	}
+	if b.told != nil {
+		b.told()
+	}
 	return true
 }
 
@@ -104,6 +108,13 @@ func (b *Inbox) take(fits func(arrival) bool) (a arrival, ok bool, wait <-chan s
 func (b *Inbox) ring(fd int) {
 	b.svc.mu.Lock()
 	b.bell = fd
+	b.svc.mu.Unlock()
+}
+
+// Tell has f called at each arrival, on a goroutine that it must not hold up.
+func (b *Inbox) Tell(f func()) {
+	b.svc.mu.Lock()
+	b.told = f
 	b.svc.mu.Unlock()
 }
 

@@ -15,23 +15,25 @@ import (
 //
 // Root and Service greet alike: magic, version, the listener's tag, a nonce (HCCL_CHALLENGE_* in meet.h).
 type race struct {
-	magic   uint32
-	tag     [8]byte
-	addrs   []netip.AddrPort               // in the order in which they are tried
-	way     func(to netip.Addr) *Interface // from which to connect; nil, or an answer of nil: the kernel chooses
-	runs    []stream                       // of the addresses that have been tried
-	why     []string                       // for each address, how it failed
-	dead    int                            // how many have failed
-	none    int                            // how many of these were refused: nobody listens there
-	since   time.Time
-	another time.Time // when the next address is tried
-	gap     time.Duration
+	magic uint32
+	tag   [8]byte
+	addrs []netip.AddrPort               // in the order in which they are tried
+	way   func(to netip.Addr) *Interface // from which to connect; nil, or an answer of nil: the kernel chooses
+	runs  []stream                       // of the addresses that have been tried
+	why   []string                       // for each address, how it failed
+	dead  int                            // how many have failed
+	none  int                            // how many of these were refused: nobody listens there
+	since time.Time
+	tried time.Time // when the last address was
+	gap   time.Duration
+	known int // networks that had been reached when the addresses were last put in order
 }
 
 const (
-	headStart = 60 * time.Millisecond  // of an address over the next one
-	allTried  = 240 * time.Millisecond // at most, until the last one is
-	greetTime = 10 * time.Second       // a listener that only a child has inherited greets when the child takes over
+	headStart  = 60 * time.Millisecond  // of an address over the next one
+	allTried   = 240 * time.Millisecond // at most, until the last one is
+	answerTime = 15 * time.Millisecond  // where no connection is made for so long the next one is tried: a kernel answers, if it is there
+	greetTime  = 10 * time.Second       // a listener that only a child has inherited greets when the child takes over
 )
 
 var (
@@ -43,32 +45,67 @@ var (
 )
 
 func newRace(magic uint32, tag [8]byte, addrs []netip.AddrPort, way func(netip.Addr) *Interface) *race {
-	if s := current(); s != nil {
-		addrs = s.inOrder(addrs)
-	}
-	r := &race{magic: magic, tag: tag, addrs: addrs, way: way, why: make([]string, len(addrs)), since: time.Now(),
+	r := &race{magic: magic, tag: tag, addrs: slices.Clone(addrs), way: way, why: make([]string, len(addrs)), since: time.Now(),
 		gap: min(headStart, allTried/time.Duration(max(1, len(addrs))))}
 	for i := range r.why {
 		r.why[i] = "no answer"
 	}
+	r.sort()
 	r.start()
 	return r
 }
 
+// sort puts those of the addresses that have not been tried in order. True: networks have been reached since that was done last, and the
+// next address is on one of them.
+func (r *race) sort() bool {
+	s, rest := current(), r.addrs[len(r.runs):]
+	if s == nil || len(rest) == 0 {
+		return false
+	}
+	known := s.reached.count()
+	if known == r.known {
+		return false
+	}
+	r.known = known
+	return s.inOrder(rest)
+}
+
 // start tries further addresses while those before have failed or have had their time.
 func (r *race) start() {
-	for i := len(r.runs); i < len(r.addrs) && (r.dead == i || time.Now().After(r.another)); i++ {
-		var by *Interface
+	for r.sort() || r.due() {
+		to, by := r.addrs[len(r.runs)], (*Interface)(nil)
 		if r.way != nil {
-			by = r.way(r.addrs[i].Addr())
+			by = r.way(to.Addr())
 		}
-		fd, err := connect(r.addrs[i], by)
+		fd, err := connect(to, by)
 		r.runs = append(r.runs, stream{fd: fd})
-		r.another = time.Now().Add(r.gap)
+		r.tried = time.Now()
 		if err != nil {
-			r.lose(i, err)
+			r.lose(len(r.runs)-1, err)
 		}
 	}
+}
+
+// due reports whether it is time for the next address. One with which there is a connection has a longer head start than one that gives
+// no sign: its process may be busy with hundreds of others.
+func (r *race) due() bool {
+	if n := len(r.runs); n == len(r.addrs) || r.dead == n {
+		return n < len(r.addrs)
+	}
+	since := time.Since(r.tried)
+	return since >= r.gap || since >= answerTime && !r.connected()
+}
+
+// pause is how long to wait at most before the next turn.
+func (r *race) pause() time.Duration {
+	if len(r.runs) == len(r.addrs) {
+		return tick
+	}
+	since, next := time.Since(r.tried), answerTime
+	if since >= next {
+		next = r.gap
+	}
+	return min(tick, max(time.Millisecond, next-since))
 }
 
 func (r *race) lose(i int, err error) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// reached are the networks by which this process has been answered from another host. Addresses on them go first from then on: what leads
-// nowhere costs a process its head start once, and not with every rank.
+// reached are the networks by which this process has been answered from another host, or called by a rank there. Addresses on them go
+// first from then on, also where others are being tried: what leads nowhere costs a process its head start once, and not with every rank.
 type reached struct {
 	mu   sync.Mutex
 	nets []netip.Prefix // guarded by mu
@@ -41,17 +41,23 @@ func (s *Service) note(a netip.Addr) {
 	}
 }
 
-// inOrder returns the addresses with those first that lie where somebody was reached.
-func (s *Service) inOrder(addrs []netip.AddrPort) []netip.AddrPort {
+// count is how many there are: what is reached stays so.
+func (r *reached) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.nets)
+}
+
+// inOrder sorts addresses: first those that lie where somebody was reached, and reports whether there are such.
+func (s *Service) inOrder(addrs []netip.AddrPort) bool {
 	s.reached.mu.Lock()
 	defer s.reached.mu.Unlock()
-	sorted := slices.Clone(addrs)
 	last := func(a netip.AddrPort) int {
 		if slices.Contains(s.reached.nets, s.network(a.Addr())) {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(sorted, func(a, b netip.AddrPort) int { return last(a) - last(b) })
-	return sorted
+	slices.SortStableFunc(addrs, func(a, b netip.AddrPort) int { return last(a) - last(b) })
+	return len(addrs) > 0 && last(addrs[0]) == 0
 }

@@ -3,6 +3,7 @@ package boot
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,9 @@ func TestOrderOfAddresses(t *testing.T) {
 	}
 	order := func() string {
 		var places []string
-		for _, a := range s.inOrder(given) {
+		sorted := slices.Clone(given)
+		s.inOrder(sorted)
+		for _, a := range sorted {
 			for k := range given {
 				if given[k] == a {
 					places = append(places, fmt.Sprint(k))

@@ -90,7 +90,7 @@ func (m *meeting) findRoot() (*caller, *race, error) {
 				return nil, r, err
 			}
 		}
-		pollFor(r.pollFds(nil), tick) // a connection that fails is ready too, with an error
+		pollFor(r.pollFds(nil), r.pause()) // a connection that fails is ready too, with an error
 	}
 }
 

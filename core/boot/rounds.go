@@ -171,16 +171,21 @@ func (x *rounds) limit() error {
 var exchanging atomic.Int32
 
 const (
-	crowd    = 16 // ranks of a process that look at the clock and at Abort each tick; where there are more, each less often
+	lookTime = 5 * time.Millisecond // between turns of connections that are being made
+	crowd    = 16                   // ranks of a process that look at the clock and at Abort each tick; where there are more, each less often
 	mostPace = 200 * time.Millisecond
 )
 
 // pace is how long to wait at most.
 func (x *rounds) pace() time.Duration {
+	dialing, soon := false, tick
 	for _, l := range x.out {
 		if l.s == nil {
-			return tick
+			dialing, soon = true, min(soon, l.dial.pause())
 		}
+	}
+	if dialing {
+		return soon
 	}
 	return min(tick*time.Duration(1+exchanging.Load()/crowd), mostPace)
 }
@@ -206,7 +211,7 @@ func (x *rounds) wait(d time.Duration) {
 // and then at any rate, as that goes by the clock too; those that are there only when something has come, or ranks by hundreds would read
 // thousands of empty sockets.
 func (x *rounds) look(now time.Time) {
-	all := now.Sub(x.looked) > tick
+	all := now.Sub(x.looked) >= lookTime
 	if all {
 		x.looked = now
 	}
