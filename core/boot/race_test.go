@@ -47,3 +47,47 @@ func TestRaceGoesWhereOthersArrived(t *testing.T) {
 		t.Error("an address with a connection lost its head start")
 	}
 }
+
+// So many connections of a process are on their way at once and no more; who is silent for long counts no more.
+func TestFewAreUnderway(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	to := []netip.AddrPort{l.Addr().(*net.TCPAddr).AddrPort()}
+	var all []*dialing
+	began := func() (n int) {
+		for _, d := range all {
+			if _, err := d.turn(); err != nil {
+				t.Error(err)
+			}
+			if d.race != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for range mostUnderway + 3 {
+		d := &dialing{addrs: to, key: Key{1}}
+		defer d.close()
+		all = append(all, d)
+	}
+	if n := began(); n > mostUnderway || n < 1 {
+		t.Fatalf("%d are under way", n)
+	}
+	for _, d := range all {
+		if d.race != nil {
+			d.race.since = d.race.since.Add(-2 * seatTime)
+		}
+	}
+	if began(); began() != len(all) {
+		t.Error("some wait though all others have been silent for long")
+	}
+	for _, d := range all {
+		d.close()
+	}
+	if n := underway.Load(); n != 0 {
+		t.Errorf("%d seats are still taken", n)
+	}
+}
