@@ -7,7 +7,7 @@ import (
 	"hccl.dev/hccl/proto"
 )
 
-// The layout of a frame, version 3. Numbers are little-endian.
+// The layout of a frame, version 4. Numbers are little-endian.
 //
 //	 0  version      1 byte
 //	 1  type         1
