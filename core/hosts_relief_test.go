@@ -56,6 +56,30 @@ func TestForgottenConnections(t *testing.T) {
 	disperse(t, ranks)
 }
 
+// A rank is killed while the path of one of its rails is gone: it is known to have ended when nobody listens any more by the other.
+func TestDeathWhileARailStandsStill(t *testing.T) {
+	l := hosts(t, 2)
+	l.Rail()
+	l.Rail()
+	for rail := range 2 {
+		ranks := onHosts(t, l, []int{0, 1}, 300_000, "HCCL_PEER_TIMEOUT=1000")
+		tell(ranks, 1_000_000)
+		reads(t, ranks[0], 0, 5)
+		l.Silence(0, rail, true)
+		reads(t, ranks[0], 5, 30) // by the other
+		ranks[1].kill()
+		line := ranks[0].line()
+		for strings.HasPrefix(line, "sum ") {
+			line = ranks[0].line()
+		}
+		if !strings.HasPrefix(line, "error") || !strings.Contains(line, "rank 1") {
+			t.Errorf("rail %d: %s", rail, line)
+		}
+		ranks[0].kill()
+		l.Silence(0, rail, false)
+	}
+}
+
 // forget has the switch drop the packets of all connections of host 0.
 func forget(t *testing.T, l *netns.Lab) {
 	t.Helper()

@@ -35,15 +35,16 @@ type far struct {
 	idle     time.Duration    // after which the sockets are let go of; 0: never
 	patience time.Duration    // with one that does not answer
 
-	call    *boot.Attempt // the first connection, or a knock, under way
-	began   time.Time     // since when a connection is wanted
-	again   time.Time     // when to knock again
-	wants   []*wantedRail // those that this process dials once there is one
-	planned [2]netip.Addr // first, as wants were made for it
-	aid     relief        // one beside rails that stand still
-	moved   uint64        // what had passed by the link at the last look
-	still   time.Time     // since when nothing more has
-	wanted  atomic.Bool   // somebody needs a connection
+	call    *boot.Attempt               // the first connection, or a knock, under way
+	began   time.Time                   // since when a connection is wanted
+	again   time.Time                   // when to knock again
+	wants   []*wantedRail               // those that this process dials once there is one
+	planned [2]netip.Addr               // first, as wants were made for it
+	carried [tcp.MaxRails][2]netip.Addr // ends of the last connection of each rail
+	aid     relief                      // one beside rails that stand still
+	moved   uint64                      // what had passed by the link at the last look
+	still   time.Time                   // since when nothing more has
+	wanted  atomic.Bool                 // somebody needs a connection
 
 	mu      sync.Mutex
 	first   [2]netip.Addr // the ends of rail 0; written under mu
@@ -240,9 +241,11 @@ func (f *far) add(rail int, conn boot.Conn) {
 	if f.remote {
 		f.pool.svc.Pin(conn.FD)
 	}
+	local, remote := boot.Ends(conn.FD)
+	f.carried[rail] = [2]netip.Addr{local, remote}
 	if rail == 0 {
 		f.mu.Lock()
-		f.first[0], f.first[1] = boot.Ends(conn.FD)
+		f.first = [2]netip.Addr{local, remote}
 		f.mu.Unlock()
 	}
 	if err := f.link.AddRail(rail, conn.FD, conn.Keys); err != nil {

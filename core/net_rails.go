@@ -32,9 +32,10 @@ type wantedRail struct {
 
 const (
 	attemptTime   = 2 * time.Second
-	railPause     = time.Second // before a rail is tried again
-	mostRailPause = time.Minute // before one that never worked is
-	mostBrief     = 3           // doublings of the pause of one that works briefly: it is used again within 10 s
+	railPause     = time.Second            // before a rail is tried again
+	mostRailPause = time.Minute            // before one that never worked is
+	stuckPause    = 200 * time.Millisecond // where nothing moves on any rail
+	mostBrief     = 3                      // doublings of the pause of one that works briefly: it is used again within 10 s
 	briefTime     = 10 * time.Second
 )
 
@@ -135,7 +136,7 @@ func (f *far) dial(w *wantedRail, now time.Time) bool {
 		if f.link.Live(w.rail) || !f.used() || socket > 0 && !f.link.Live(path) { // whether it leads there one tries alone
 			return false
 		}
-		if w.lost(now); now.Sub(w.began) < w.pause {
+		if w.lost(now); now.Sub(w.began) < w.rest(f.link.Stuck()) {
 			return false
 		}
 		w.began = now
@@ -178,6 +179,14 @@ func (w *wantedRail) lost(now time.Time) {
 	}
 	w.laid, w.began, w.pause = time.Time{}, now, railPause<<min(w.brief, mostBrief)/2
 	w.by.Segment = w.brief % 2 * smallSegment
+}
+
+// rest is the pause where nothing has moved on any rail for so long: one that comes and goes may be the only one that is there now.
+func (w *wantedRail) rest(stuck time.Duration) time.Duration {
+	if stuck >= stuckPause {
+		return min(w.pause, stuckPause)
+	}
+	return w.pause
 }
 
 func (w *wantedRail) hangUp() {

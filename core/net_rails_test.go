@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/internal/params"
@@ -100,5 +101,18 @@ func TestWhatRailsAreSaidToCarry(t *testing.T) {
 		if got := railTexts(rails); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+// A rail that fails again and again is dialled ever more rarely, but not where it may be the only one.
+func TestPauseOfARailThatComesAndGoes(t *testing.T) {
+	now := time.Now()
+	w := &wantedRail{}
+	for range 5 {
+		w.laid = now
+		w.lost(now)
+	}
+	if w.rest(0) < 2*railPause || w.rest(relieveAfter) > stuckPause {
+		t.Errorf("it rests for %v, and for %v where nothing moves", w.rest(0), w.rest(relieveAfter))
 	}
 }

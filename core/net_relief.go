@@ -1,7 +1,10 @@
 package core
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"hccl.dev/hccl/core/boot"
@@ -14,6 +17,7 @@ import (
 
 const (
 	relieveAfter = 700 * time.Millisecond
+	mostRefusals = 2    // by a way that has carried connections: nobody listens any more
 	smallSegment = 1220 // bytes in packets that pass wherever IPv6 does
 )
 
@@ -24,6 +28,8 @@ type relief struct {
 	rail    int
 	began   time.Time
 	tries   int
+	refused int          // attempts in turn
+	ended   atomic.Int32 // 1 + the rail that the other end let go of last; 0: none. Written by any thread
 }
 
 // way is from an interface of this host to an address of another.
@@ -31,6 +37,8 @@ type way struct {
 	by boot.Interface
 	to netip.AddrPort
 }
+
+func (w *way) ends() [2]netip.Addr { return [2]netip.Addr{w.by.Addr, w.to.Addr()} }
 
 func (a *relief) hangUp() {
 	if a.attempt != nil {
@@ -58,25 +66,47 @@ func (f *far) lend(a *relief, now time.Time) bool {
 		if a.rail = f.link.Spare(f.dials); a.rail < 0 {
 			return false
 		}
-		ways := f.ways()
-		a.began, a.way = now, ways[a.tries%len(ways)]
-		if a.tries/len(ways)%2 == 1 {
-			a.way.by.Segment = smallSegment
-		}
-		a.tries++
+		a.began = now
+		f.choose(a)
 		a.attempt = boot.Try(a.way.by, a.way.to, doorOf(f.name, f.secret), f.secret[:], 0, uint8(purposeRail+a.rail))
 	}
 	conn, err := a.attempt.Turn()
-	if conn.FD < 0 && err == nil && now.Sub(a.began) < attemptTime {
+	switch {
+	case conn.FD >= 0:
+		a.refused = 0
+	case err == nil && now.Sub(a.began) < attemptTime:
 		return true
+	case a.attempt.Refuses() && slices.Contains(f.carried[:], a.way.ends()):
+		if a.refused++; a.refused == mostRefusals {
+			f.fail(fmt.Errorf("nothing moves, and it refuses connections at %s", a.attempt.Reasons()))
+		}
+		a.hangUp()
+		return false
 	}
 	a.hangUp()
+	a.ended.Store(0)
 	if conn.FD >= 0 {
 		f.sayRelief(a)
 		a.began = now // it has its time to move
 		f.add(a.rail, conn)
 	}
 	return false
+}
+
+// choose takes the way of a rail that the other end let go of just now, as its path is there, else each way in turn.
+func (f *far) choose(a *relief) {
+	ways := f.ways()
+	if k := a.ended.Load(); k > 0 {
+		if at := slices.IndexFunc(ways, func(w way) bool { return w.ends() == f.carried[k-1] }); at >= 0 {
+			a.way = ways[at]
+			return
+		}
+	}
+	a.way = ways[a.tries%len(ways)]
+	if a.tries/len(ways)%2 == 1 {
+		a.way.by.Segment = smallSegment
+	}
+	a.tries++
 }
 
 func (f *far) sayRelief(a *relief) {

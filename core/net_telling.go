@@ -3,9 +3,12 @@ package core
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/net/tcp"
@@ -89,6 +92,9 @@ func railName(rail int) string {
 func (f *far) railLost(rail int, err error) {
 	if cause := errors.Unwrap(err); cause != nil { // of a peer's end it would say more than is known
 		err = cause
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+		f.aid.ended.Store(int32(rail) + 1)
 	}
 	label, rank := f.label()
 	path, socket := tcp.Place(rail)

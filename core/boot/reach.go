@@ -12,5 +12,8 @@ func (a *Attempt) Refused() bool {
 	return a.d.refuses(refusedLong)
 }
 
+// Refuses reports whether the last try was refused.
+func (a *Attempt) Refuses() bool { return a.d.refuses(0) }
+
 // Reasons are the addresses, and why each of them has led nowhere.
 func (a *Attempt) Reasons() string { return a.d.reasons(nil) }

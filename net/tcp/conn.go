@@ -40,7 +40,7 @@ type conn struct {
 	unseal  *unsealing // the same; guarded by the rx baton
 }
 
-// The states of a rail. Only the tender (tend.go) makes one a suspect and live again.
+// The states of a rail. The tender (tend.go) makes one a suspect and live again.
 const (
 	railLive    = iota
 	railSuspect // stands still while another moves: takes no new slice, and what it has is sent by others as well
@@ -68,13 +68,24 @@ func (c *conn) fail(err error) {
 	l := c.link
 	l.orphans.Or(1 << c.rail)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
-	if was != railParting && l.live() == 0 {
+	if was != railParting && l.live() == 0 && !l.pardon() {
 		l.lose(err)
 	} else if l.onRail != nil && l.dead.Load() == nil {
 		l.onRail(int(c.rail), err)
 	}
 	l.net.dying.Store(true)
 	l.flush()
+}
+
+// pardon has suspects used again where no other rail is left, and reports whether there are any. Where paths come and go in turn, one end
+// hears that the other has given up a rail before the word of it finds a way: that is no sign of an end.
+func (l *Link) pardon() (any bool) {
+	for k := range l.rails {
+		if c := l.rails[k].Load(); c != nil && c.state.CompareAndSwap(railSuspect, railLive) {
+			any = true
+		}
+	}
+	return any
 }
 
 // part has a live rail say goodbye.

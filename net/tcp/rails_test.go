@@ -264,3 +264,26 @@ func TestLoneRailsHoldAsMuchAsTheyLike(t *testing.T) {
 		t.Errorf("one rail of two is bounded to %d bytes", n)
 	}
 }
+
+// A suspect is no reason to take the other process for ended when the last other rail fails: it is used again.
+func TestSuspectOutlivesOthers(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
+	for a, d := range nodes {
+		d.rail(1-a, 1).state.Store(railSuspect)
+	}
+	cut(nodes[0], 1, 0)
+	for a, d := range nodes {
+		d.until(t, "end of the other rail", func() bool { return dead(d, 1-a, 0) })
+	}
+	put(t, out, content(0, 0, 5000))
+	nodes[1].until(t, "slice", func() bool {
+		b, ok := get(t, in)
+		return ok && bytes.Equal(b, content(0, 0, 5000))
+	})
+	for a, d := range nodes {
+		if err := d.links[1-a].Lost(); err != nil {
+			t.Errorf("rank %d: %v", a, err)
+		}
+	}
+}
