@@ -73,9 +73,6 @@ func (d *dialing) pause() time.Duration {
 	if d.race != nil {
 		return d.race.pause()
 	}
-	if d.s == nil && d.retry.IsZero() {
-		return seatPause
-	}
 	return tick
 }
 
@@ -95,11 +92,7 @@ func (d *dialing) turn() (*stream, error) {
 		if d.here != nil && d.here.owns(d.key) && !apart.Load() {
 			return d.within()
 		}
-		if !takeSeat() {
-			return nil, nil
-		}
 		d.race = newRace(greetingMagic, [8]byte(d.key[:8]), d.addrs, d.way)
-		d.race.seat = true
 		d.addrs = d.race.addrs // whose order the reasons have
 	}
 	s, at, greeting, err := d.race.turn()

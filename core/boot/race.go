@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,8 +26,7 @@ type race struct {
 	since time.Time
 	tried time.Time // when the last address was
 	gap   time.Duration
-	seat  bool // it counts among those that are on their way
-	known int  // networks that had been reached when the addresses were last put in order
+	known int // networks that had been reached when the addresses were last put in order
 }
 
 const (
@@ -110,33 +108,6 @@ func (r *race) pause() time.Duration {
 	return min(tick, max(time.Millisecond, next-since))
 }
 
-// The races of this process that are on their way to somebody who has not greeted are bounded: hundreds of ranks as threads would overrun
-// the queue of a listener, which may be as short as 128, and wait a second for the next try of each connection that was dropped there.
-// Whoever is silent for long counts no more, lest others wait for it.
-const (
-	mostUnderway = 32
-	seatTime     = 200 * time.Millisecond
-	seatPause    = 5 * time.Millisecond
-)
-
-var underway atomic.Int32
-
-// takeSeat reports whether another race may begin, which then has a seat.
-func takeSeat() bool {
-	if underway.Add(1) <= mostUnderway {
-		return true
-	}
-	underway.Add(-1)
-	return false
-}
-
-func (r *race) leaveSeat() {
-	if r.seat {
-		r.seat = false
-		underway.Add(-1)
-	}
-}
-
 func (r *race) lose(i int, err error) {
 	r.runs[i].close()
 	r.dead++
@@ -152,7 +123,6 @@ func (r *race) lose(i int, err error) {
 // close ends all that are still on their way, and tells those that lead nowhere from those where a connection was made: there
 // somebody listens, but is stopped or hangs.
 func (r *race) close() {
-	r.leaveSeat()
 	for i := range r.runs {
 		if s := &r.runs[i]; s.fd >= 0 {
 			if _, err := unix.Getpeername(s.fd); err == nil {
@@ -204,9 +174,6 @@ func (r *race) turn() (won *stream, at int, greeting []byte, err error) {
 		case err != nil:
 			r.lose(i, err)
 		}
-	}
-	if time.Since(r.since) > seatTime {
-		r.leaveSeat()
 	}
 	r.start()
 	if r.dead == len(r.addrs) || time.Since(r.since) > greetTime {

@@ -64,12 +64,7 @@ func (m *meeting) pause(d time.Duration) error {
 // findRoot tries all addresses of the id once. The race tells why it found none. A rank that is aborted gets a moment for it all the
 // same: only if it says hello and goodbye do the others learn that they need not wait for it.
 func (m *meeting) findRoot() (*caller, *race, error) {
-	seat, until := takeSeat(), time.Now().Add(seatTime)
-	for ; !seat && time.Now().Before(until) && m.lim.check() == nil; seat = takeSeat() {
-		pollFor(nil, seatPause)
-	}
 	r := newRace(challengeMagicValue, m.id.root, m.id.addrs, nil)
-	r.seat = seat
 	var aborted time.Time
 	for {
 		s, at, challenge, err := r.turn()
