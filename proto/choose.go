@@ -31,11 +31,14 @@ type Choice struct {
 // Sizes of the rule, in bytes. One shot waits once and reads N vectors, two shots wait twice and read three chunks for each rank. Two
 // ranks that share no memory send as many bytes in one shot as in two: there it is one shot at every size.
 const (
-	oneShotPair = 64 << 10       // of the vector of two ranks
-	oneShotRead = 256 << 10      // of all vectors together, of more ranks
-	sliceMin    = 8 << 10        // shorter slices cost more in steps than they hide
-	sliceMax    = 128<<10 - 3*64 // longer ones leave the second-level cache; a slot of 128 KiB holds it at any alignment
-	maxChannels = 16             // more ports than this help nobody on one host
+	oneShotPair = 64 << 10  // of the vector of two ranks
+	oneShotRead = 256 << 10 // of all vectors together, of more ranks
+	sliceMin    = 8 << 10   // shorter slices cost more in steps than they hide
+	sliceMax    = 128 << 10 // longer ones leave the second-level cache
+	sliceEdge   = 3 * 64    // less, so that a slot of a power of two holds a slice at any alignment
+	inFlight    = 256 << 10 // one slice of each port of a rank, where ranks are many: they share the caches
+	sliceMany   = 16 << 10  // and slices are not shorter for it than this
+	maxChannels = 16        // more ports than this help nobody on one host
 )
 
 // Between hosts, as measured over TCP on a virtual machine: a step to another host and one within, and what a host's link moves.
@@ -64,7 +67,7 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 	}
 	c.Slice = s.Slice
 	if c.Slice == 0 {
-		c.Slice = sliceFor(algo, op, c.Channels)
+		c.Slice = sliceFor(s, algo, op, c.Channels)
 	}
 	if s.Most != 0 {
 		c.Slice = min(c.Slice, s.Most)
@@ -178,8 +181,12 @@ func shared(op *Op) uint64 {
 
 // sliceFor cuts a chunk into equal slices, as few as sliceMax allows: each is a chance to wait. Only two ranks in two shots take at
 // least two, so that one is copied while the other is summed; more ranks have other chunks to go on with, and fewer processors.
-func sliceFor(a Algo, op *Op, channels int) uint64 {
-	chunk, pieces := shared(op)*op.Type.Size(), uint64(1)
+func sliceFor(s *Setting, a Algo, op *Op, channels int) uint64 {
+	chunk, pieces, most := shared(op)*op.Type.Size(), uint64(1), uint64(sliceMax)
+	if s.Hosts <= 1 && a == TwoShot && op.N > 4 {
+		most = max(sliceMany, inFlight/uint64(op.N))
+	}
+	most -= sliceEdge
 	if a != OneShot {
 		chunk = chunkOf(op)
 		if op.N == 2 {
@@ -187,6 +194,6 @@ func sliceFor(a Algo, op *Op, channels int) uint64 {
 		}
 	}
 	chunk /= uint64(channels)
-	pieces = max(pieces, (chunk+sliceMax-1)/sliceMax)
+	pieces = max(pieces, (chunk+most-1)/most)
 	return max((chunk/pieces+127)&^63, sliceMin)
 }
