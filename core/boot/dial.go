@@ -127,9 +127,13 @@ func (d *dialing) rest(err error, refused bool) error {
 	return err
 }
 
-// refuses reports whether the other end, which listened when it gave its addresses away, does no more: for so long, or for certain.
+// refuses reports whether the other end, which listened when it gave its addresses away, has refused for so long. Of an inbox of this
+// process that was closed nothing else can come: there it is a moment, in which others hear from us who are to know of it.
 func (d *dialing) refuses(long time.Duration) bool {
-	return d.closed || !d.refused.IsZero() && time.Since(d.refused) > long
+	if d.closed {
+		long = min(long, closedLong)
+	}
+	return !d.refused.IsZero() && time.Since(d.refused) > long
 }
 
 // prove answers the greeting of the host, inside a handshake where this process has a pre-shared key.
@@ -235,7 +239,10 @@ func (a *Attempt) Turn() (Conn, error) {
 // Close gives the attempt up.
 func (a *Attempt) Close() { a.d.close() }
 
-const refusedLong = time.Second
+const (
+	refusedLong = time.Second
+	closedLong  = 100 * time.Millisecond
+)
 
 // Dial connects to the Service that listens at addrs, for the inbox of key there, and tells it from and purpose. It tries again
 // until lim ends it, or until the other end, which listened when it gave its addresses away, has refused for a second. The

@@ -88,7 +88,7 @@ func TestKeysThatDiffer(t *testing.T) {
 	for name, c := range map[string]struct{ file, word string }{
 		"readable by others": {keyFile(t, key, 0o640), "chmod 600"},
 		"too short":          {keyFile(t, "short\n", 0o600), "16"},
-		"a folder":           {t.TempDir(), "no file"},
+		"a folder":           {t.TempDir(), "no regular file"},
 		"not there":          {filepath.Join(t.TempDir(), "none"), "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
