@@ -40,6 +40,8 @@ const (
 	crowdedSpins = 20
 	asideSpins   = 1000 // of a thread beside the program's own: it waits for a peer that moves data now, but for no other
 	yields       = 300
+	briefLooks   = 20 // of a thread beside the program's own, where what it waits for has come slowly of late,
+	slowMoves    = 8  // as so many steps ago at most it had to sleep for it
 	napTime      = 20 * time.Millisecond
 	graceTime    = 50 * time.Millisecond  // for what a rank gave before it went
 	compareTime  = 200 * time.Millisecond // until a waiter compares its call with those of the others
@@ -70,6 +72,7 @@ func (b *batch) drive() error {
 			c.net.Take()
 		}
 	}
+	slow := 0
 	for idle := 0; ; {
 		moved, done := b.advance()
 		switch {
@@ -77,6 +80,10 @@ func (b *batch) drive() error {
 			return b.end()
 		case moved:
 			idle = 0
+			if slow > 0 { // a look costs a system call where a network is between, and the program computes beside us
+				idle = max(0, patience+yielding-briefLooks)
+				slow--
+			}
 			b.since = time.Time{}
 		case idle < patience:
 			idle++
@@ -89,6 +96,9 @@ func (b *batch) drive() error {
 			}
 		case b.nap():
 			idle = patience
+			if b.aside {
+				slow = slowMoves
+			}
 		}
 	}
 }
