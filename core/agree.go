@@ -89,7 +89,7 @@ func agree(me int, peers []wire.Peer) agreement {
 // mostSlice bounds slices where an arena is small, so that the ports of a rank fit with all their slots, and those of three communicators
 // more. 0: none is as small.
 func mostSlice(peers []wire.Peer) uint64 {
-	const rooms, share, least, align = proto.MinSlots, 4, 4 << 10, 3 * 64 // the last is what a slot has for a slice of any alignment
+	const rooms, share, least = proto.MinSlots, 4, 4 << 10
 	most := uint64(defaultSlice)
 	for i := range peers {
 		if size := number(value(peers[i].Settings, shmArena)); size > 0 {
@@ -99,7 +99,7 @@ func mostSlice(peers []wire.Peer) uint64 {
 	if most >= defaultSlice {
 		return 0
 	}
-	return max(least, uint64(1)<<(bits.Len64(most)-1)) - align
+	return max(least, uint64(1)<<(bits.Len64(most)-1)) - proto.SliceEdge
 }
 
 // warnOfDifferences has one rank warn, the first whose log takes warnings: all know all settings, and one line is enough. The

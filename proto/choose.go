@@ -35,11 +35,13 @@ const (
 	oneShotRead = 256 << 10 // of all vectors together, of more ranks
 	sliceMin    = 8 << 10   // shorter slices cost more in steps than they hide
 	sliceMax    = 128 << 10 // longer ones leave the second-level cache
-	sliceEdge   = 3 * 64    // less, so that a slot of a power of two holds a slice at any alignment
 	inFlight    = 256 << 10 // one slice of each port of a rank, where ranks are many: they share the caches
 	sliceMany   = 16 << 10  // and slices are not shorter for it than this
 	maxChannels = 16        // more ports than this help nobody on one host
 )
+
+// SliceEdge is by how many bytes a slice is shorter than its slot, which is a power of two: so it fits at any alignment.
+const SliceEdge = 3 * 64
 
 // Between hosts, as measured over TCP on a virtual machine: a step to another host and one within, and what a host's link moves.
 const (
@@ -179,14 +181,14 @@ func shared(op *Op) uint64 {
 	return op.Count
 }
 
-// sliceFor cuts a chunk into equal slices, as few as sliceMax allows: each is a chance to wait. Only two ranks in two shots take at
-// least two, so that one is copied while the other is summed; more ranks have other chunks to go on with, and fewer processors.
+// sliceFor cuts a chunk into equal slices, as few as their greatest length allows: each is a chance to wait. Only two ranks in two shots
+// take at least two, so that one is copied while the other is summed; more ranks have other chunks to go on with, and fewer processors.
 func sliceFor(s *Setting, a Algo, op *Op, channels int) uint64 {
 	chunk, pieces, most := shared(op)*op.Type.Size(), uint64(1), uint64(sliceMax)
 	if s.Hosts <= 1 && a == TwoShot && op.N > 4 {
 		most = max(sliceMany, inFlight/uint64(op.N))
 	}
-	most -= sliceEdge
+	most -= SliceEdge
 	if a != OneShot {
 		chunk = chunkOf(op)
 		if op.N == 2 {
