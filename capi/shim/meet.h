@@ -31,7 +31,7 @@
 #include <stddef.h>
 
 enum {
-  HCCL_WIRE_VERSION = 3,
+  HCCL_WIRE_VERSION = 4,
 
   // The unique id: 128 bytes.
   HCCL_ID_SIZE = 128,

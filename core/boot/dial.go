@@ -85,7 +85,7 @@ func (d *dialing) turn() (*stream, error) {
 		if time.Now().Before(d.retry) {
 			return nil, nil
 		}
-		if s := current(); s != nil && s.closed(d.key) {
+		if s := current(); s != nil && s.closed(d.key, d.purpose) {
 			d.closed = true
 			return nil, d.rest(errClosed, true)
 		}

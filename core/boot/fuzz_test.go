@@ -68,6 +68,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(framed(frameFail, 0, (&failed{whyGone, 2, nil, "rank 2 failed"}).encode(maxReason)))
 	f.Add(framed(frameBlocks, 1, pack([][]byte{[]byte("hi")})))
 	f.Add(append(framed(frameBlocks, 1, pack([][]byte{nil})), framed(frameWord, 0, []byte{1, 0, 0, 0, 'x'})...))
+	f.Add(framed(frameDone, 0, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,7 @@ type Inbox struct {
 	changed chan struct{} // closed, and made anew, at each arrival
 	bell    int           // an eventfd that is rung at each arrival, for a wait in poll(2); -1: none
 	told    func()        // called at each arrival; nil: nobody is
+	answers map[uint8][]byte
 }
 
 type arrival struct {
@@ -55,7 +57,37 @@ func (b *Inbox) Awaits(n int) {
 	}
 }
 
-// Close ends the inbox: who waits in Accept gets an error, connections that nobody accepted are closed, and later ones refused.
+// answer has those who connected or still connect for a purpose hear b, and be hung up on: the owner has failed, and they are to know why
+// it is not there for them.
+func (b *Inbox) answer(purpose uint8, with []byte) {
+	b.svc.mu.Lock()
+	defer b.svc.mu.Unlock()
+	if b.closed {
+		return
+	}
+	if b.answers == nil {
+		b.answers = map[uint8][]byte{}
+	}
+	b.answers[purpose] = with
+	b.arrived = slices.DeleteFunc(b.arrived, b.answered)
+}
+
+// answered reports whether a has been answered, with mu held.
+func (b *Inbox) answered(a arrival) bool {
+	with, ok := b.answers[a.purpose]
+	if ok {
+		s := a.stream()
+		_ = s.send(with) // one that does not hear sees the connection end
+		s.close()
+	}
+	return ok
+}
+
+// answersLong is how long those who come late still get their answer.
+const answersLong = 5 * time.Second
+
+// Close ends the inbox: who waits in Accept gets an error, connections that nobody accepted are closed, and later ones refused; answers
+// are still given for a while.
 func (b *Inbox) Close() {
 	b.svc.mu.Lock()
 	defer b.svc.mu.Unlock()
@@ -64,7 +96,11 @@ func (b *Inbox) Close() {
 	}
 	b.closed = true
 	b.svc.awaited -= b.awaits
-	delete(b.svc.inboxes, b.key)
+	if len(b.answers) == 0 {
+		delete(b.svc.inboxes, b.key)
+	} else {
+		time.AfterFunc(answersLong, b.forget)
+	}
 	for _, a := range b.arrived {
 		a.close()
 	}
@@ -72,10 +108,20 @@ func (b *Inbox) Close() {
 	close(b.changed)
 }
 
-// put keeps a connection; false: nobody wants it any more.
+// forget makes the end of the answers.
+func (b *Inbox) forget() {
+	b.svc.mu.Lock()
+	delete(b.svc.inboxes, b.key)
+	b.svc.mu.Unlock()
+}
+
+// put keeps a connection, or answers it; false: nobody wants it any more.
 func (b *Inbox) put(a arrival) bool {
 	b.svc.mu.Lock()
 	defer b.svc.mu.Unlock()
+	if b.answered(a) {
+		return true
+	}
 	if b.closed || len(b.arrived) >= maxArrived {
 		return false
 	}

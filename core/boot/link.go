@@ -10,12 +10,13 @@ import (
 //
 //	magic (4) kind (4) length of the payload (4) arg (4)    arg: how many blocks
 //	blocks and word: for each, length (4) and bytes         fail: the payload of an answer, HCCL_FAILED in meet.h
+//	done: nothing; the rank has all it needs, and its end is no failure
 const (
 	frameSize, frameMagicValue = 16, 0x4d52464e
 	frameMagic, frameKind      = 0, 4
 	frameLength, frameArg      = 8, 12
 	frameBlocks, frameFail     = 1, 2
-	frameWord                  = 3
+	frameWord, frameDone       = 3, 4
 	maxReason                  = 12 + 4*maxNamed + 2*maxLibrary
 )
 
@@ -32,8 +33,10 @@ type link struct {
 	passed bool   // outgoing: the word is on its way
 	ready  bool   // something may have come, or is due
 	polled int    // where the descriptors of the link end in the last poll
+	done   bool   // outgoing: the neighbour has all it needs
 	ended  bool   // the other end has closed, in order
 	told   bool   // it knows that this rank has failed
+	news   error  // why it has failed, as it says itself
 }
 
 func framed(kind, arg int, payload []byte) []byte {
@@ -91,7 +94,7 @@ func (l *link) read(payload int) error {
 			return nil
 		case end == secure.ErrForged:
 			return &RankError{l.peer, fmt.Sprintf("on the way from rank %d: %v", l.peer, end)}
-		case l.dial == nil && l.blocks == nil:
+		case l.dial == nil && l.blocks == nil, l.dial != nil && !l.done:
 			return l.gone()
 		default:
 			l.ended = true
@@ -105,11 +108,17 @@ func (l *link) take(b []byte) error {
 	switch le.Uint32(b[frameKind:]) {
 	case frameFail:
 		if f, ok := decodeFailed(payload); ok {
-			return l.of.refusal(f)
+			l.news = l.of.refusal(f)
+			return l.news
 		}
 	case frameWord:
 		if l.dial == nil && l.word == nil {
 			l.word = payload
+			return nil
+		}
+	case frameDone:
+		if l.dial != nil {
+			l.done = true
 			return nil
 		}
 	case frameBlocks:

@@ -57,14 +57,22 @@ func (x *rounds) push(k int, l *link) error {
 	if !l.sent && len(x.held) >= 1<<k {
 		l.sent = true
 		if err := l.s.send(x.blocks(k)); err != nil {
-			return l.gone()
+			return l.lost()
 		}
 	}
 	err := l.s.flush()
 	if whole := l.sent && l.s.out == nil; err != nil || l.ended && !whole {
-		return l.gone()
+		return l.lost()
 	}
 	return nil
+}
+
+// lost is why the neighbour takes nothing more: what it has said, which may not have been read yet, or that it is not there.
+func (l *link) lost() error {
+	if err := l.read(maxReason); err != nil {
+		return err
+	}
+	return l.gone()
 }
 
 func (x *rounds) blocks(k int) []byte {

@@ -77,13 +77,16 @@ func newsOf(err error, me int) *failed {
 	return f
 }
 
-// tell lets all neighbours know that this rank fails, and because of whom, also those whose connection is still being made.
+// tell lets all neighbours know that this rank fails, and because of whom, also those whose connection is still being made; those that
+// come later hear it from the inbox, as long as this process lives.
 func (x *rounds) tell(cause error) {
+	x.failed = true
 	f, patience := newsOf(cause, x.rank), tellFailed
 	if f.why == whyAborted {
 		patience = tellAbort
 	}
 	b := framed(frameFail, 0, f.encode(maxReason))
+	defer x.inbox.answer(x.purpose, b)
 	for until := time.Now().Add(patience); time.Now().Before(until); x.wait(time.Until(until)) {
 		x.arrivals()
 		left := 0

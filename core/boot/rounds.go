@@ -38,6 +38,7 @@ type rounds struct {
 	looked time.Time // when all links last had a turn
 	word   []byte    // what the speaker has heard, see speak.go
 	before *link     // where the word comes from; nil: it is not waited for
+	failed bool      // and the neighbours have been told
 }
 
 // begin prepares the rounds, which close ends.
@@ -99,8 +100,14 @@ func (x *rounds) until(enough func() bool) error {
 	}
 }
 
+// close ends the rounds: with a word to those who sent here, as an end without one is that of a rank that failed.
 func (x *rounds) close() {
 	exchanging.Add(-1)
+	for _, l := range x.in {
+		if !x.failed && l.s != nil {
+			_ = l.s.send(framed(frameDone, 0, nil))
+		}
+	}
 	for _, l := range x.all {
 		if l.dial != nil {
 			l.dial.close()
@@ -125,23 +132,37 @@ func (x *rounds) done() bool {
 // turn moves everything on that can move.
 func (x *rounds) turn() (moved bool, err error) {
 	x.arrivals()
-	for k, l := range x.out {
-		if err := x.push(k, l); err != nil {
-			return false, err
-		}
-	}
-	for k, l := range x.in {
-		if !l.ready {
-			continue
-		}
-		if err := l.read(x.atMost(k)); err != nil {
-			return false, err
-		}
+	if err := x.talk(); err != nil {
+		return false, err
 	}
 	if l := x.before; l != nil && l.word == nil && l.ended {
 		return false, l.gone()
 	}
 	return x.collect()
+}
+
+// talk hears and sends on all links. Of several errors it returns one that a neighbour tells: it knows why a third one is not there.
+func (x *rounds) talk() (first error) {
+	for k, l := range x.out {
+		if err := x.push(k, l); first == nil {
+			first = err
+		}
+	}
+	for k, l := range x.in {
+		if l.ready || first != nil {
+			if err := l.read(x.atMost(k)); first == nil {
+				first = err
+			}
+		}
+	}
+	if first != nil {
+		for _, l := range x.all {
+			if l.news != nil {
+				return l.news
+			}
+		}
+	}
+	return first
 }
 
 // limit is the error for a limit that has passed, or an abort.

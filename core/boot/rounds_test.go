@@ -30,6 +30,24 @@ func roundsRank(t *testing.T, id []byte, rank, n int, then func(m *meeting, part
 	then(m, partners)
 }
 
+// hearsAllAndLeaves has what all neighbours can send without this rank's help when it goes, and none of them has more to say to it.
+func hearsAllAndLeaves(m *meeting, ps []partner) {
+	x, err := m.begin(ps)
+	if err != nil {
+		return
+	}
+	defer x.close()
+	x.failed = true // it does not say that it goes
+	for missing := true; missing && m.lim.check() == nil; pollFor(nil, time.Millisecond) {
+		x.arrivals()
+		missing = false
+		for k, l := range x.in {
+			_ = l.read(x.atMost(k))
+			missing = missing || l.blocks == nil && 2<<k <= m.n
+		}
+	}
+}
+
 // One rank comes to the roll call and fails in the rounds, in several ways: all others hear of it, and most by its name.
 func TestRankFailsInRounds(t *testing.T) {
 	dialTo := func(m *meeting, p partner) int {
@@ -56,6 +74,7 @@ func TestRankFailsInRounds(t *testing.T) {
 			s.send(framed(frameBlocks, 1, []byte{255, 255, 0, 0}))
 			s.close()
 		},
+		"hears all and leaves": hearsAllAndLeaves,
 		"is aborted": func(m *meeting, ps []partner) {
 			m.lim.Abort = func() error { return errors.New("stop") }
 			x, err := m.begin(ps)

@@ -136,14 +136,16 @@ func (s *Service) NewKey() Key {
 // owns reports whether NewKey has made the key.
 func (s *Service) owns(k Key) bool { return [8]byte(k[:8]) == s.tag }
 
-// closed reports whether the key is one of ours whose inbox has been closed: keys are given away when theirs is open.
-func (s *Service) closed(k Key) bool {
+// closed reports whether the key is one of ours whose inbox has been closed and answers nobody for that purpose: keys are given away when
+// theirs is open.
+func (s *Service) closed(k Key, purpose uint8) bool {
 	if !s.owns(k) {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inboxes[k] == nil
+	box := s.inboxes[k]
+	return box == nil || box.closed && box.answers[purpose] == nil
 }
 
 // Strangers counts the connections that were closed because they proved nothing in time.

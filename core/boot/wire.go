@@ -8,7 +8,7 @@ import (
 
 // Layouts of the id and the roll call. capi/shim/meet.h has the pictures; a test compares the numbers.
 const (
-	wireVersion = 3
+	wireVersion = 4
 
 	idSize, idMagicValue                 = 128, 0x4449434e
 	idMagic, idVersion, idPort, idNumber = 0, 4, 6, 8

@@ -58,7 +58,7 @@ func TestTwoVersions(t *testing.T) {
 	}
 	replace := map[string]string{}
 	for file, change := range map[string][2]string{
-		"core/boot/wire.go":  {"wireVersion = 3\n", "wireVersion = 4\n"},
+		"core/boot/wire.go":  {"wireVersion = 4\n", "wireVersion = 5\n"},
 		"proto/wire/wire.go": {"const Version = 3\n", "const Version = 4\n"},
 	} {
 		replace[filepath.Join(tree, file)] = changed(t, other, filepath.Join(tree, file), change)
