@@ -23,7 +23,8 @@ var program string
 // processes_test.go.
 const roleVariable = "HCCL_CORE_TEST_ROLE"
 
-var roles = map[string]func(in *bufio.Scanner, args []string) error{"rank": rankRole, "host": hostRole, "pool": poolRole}
+var roles = map[string]func(in *bufio.Scanner, args []string) error{"rank": rankRole, "host": hostRole, "pool": poolRole,
+	"sign": signRole}
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -204,7 +204,7 @@ func (f *far) raise(now time.Time) (pace time.Duration) {
 		f.hangUp()
 		f.again = now.Add(knockTime)
 	case f.call.Refused():
-		f.fail(fmt.Errorf("it refuses connections at %s", f.call.Reasons()))
+		f.fail(fmt.Errorf("it listens no more at %s", f.call.Reasons()))
 	case now.Sub(f.began) > f.patience:
 		f.fail(fmt.Errorf("it cannot be reached for %v at %s; raise HCCL_PEER_TIMEOUT if the network needs longer", f.patience, f.call.Reasons()))
 	case err != nil:

@@ -78,7 +78,7 @@ func (f *far) lend(a *relief, now time.Time) bool {
 		return true
 	case a.attempt.Refuses() && slices.Contains(f.carried[:], a.way.ends()):
 		if a.refused++; a.refused == mostRefusals {
-			f.fail(fmt.Errorf("nothing moves, and it refuses connections at %s", a.attempt.Reasons()))
+			f.fail(fmt.Errorf("nothing moves, and it listens no more at %s", a.attempt.Reasons()))
 		}
 		a.hangUp()
 		return false

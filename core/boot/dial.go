@@ -34,7 +34,7 @@ type dialing struct {
 	welcome []byte         // what the service must answer
 	retry   time.Time
 	why     []string
-	refused time.Time // since when every address refuses, or the service hangs up at our proof; zero: it does not
+	refused time.Time // since when it is at no address, or hangs up at our proof; zero: it may be there
 	closed  bool      // it was an inbox of this process
 }
 

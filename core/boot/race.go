@@ -22,7 +22,7 @@ type race struct {
 	runs  []stream                       // of the addresses that have been tried
 	why   []string                       // for each address, how it failed
 	dead  int                            // how many have failed
-	none  int                            // how many of these were refused: nobody listens there
+	none  int                            // how many of these were refused or answered by another: the listener is not there
 	since time.Time
 	tried time.Time // when the last address was
 	gap   time.Duration
@@ -115,7 +115,7 @@ func (r *race) lose(i int, err error) {
 	if err == io.EOF {
 		r.why[i] = errLost.Error()
 	}
-	if err == unix.ECONNREFUSED {
+	if err == unix.ECONNREFUSED || err == errStranger {
 		r.none++
 	}
 }
