@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -151,10 +152,15 @@ var severalNodes = sync.OnceValue(func() bool {
 	return err == nil && set.Len() > 1
 })
 
-// port is the interface of the address that this rank gives out first, "" where nothing goes over the network.
+// port is a near interface where there is one, else that of the address which this rank gives out first; "" where nothing goes over the
+// network.
 func (c *Comm) port() string {
 	if c.net == nil || len(c.peers[c.rank].Addrs) == 0 {
 		return ""
+	}
+	nics := pool.svc.Interfaces()
+	if k := slices.Index(c.nearCards(nics), true); k >= 0 {
+		return nics[k].Name
 	}
 	return boot.InterfaceOf(c.peers[c.rank].Addrs[0].Addr())
 }

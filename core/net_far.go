@@ -30,6 +30,7 @@ type far struct {
 	rails    []netip.AddrPort // of the interfaces there that are to carry data
 	remote   bool             // on another host
 	dials    bool             // this process does, the other one knocks
+	distant  []netip.Addr     // of cards here that are nearer to other processes
 	sockets  int              // by each rail that this process dials
 	cross    bool             // a router may join interfaces of different places
 	idle     time.Duration    // after which the sockets are let go of; 0: never
@@ -248,6 +249,7 @@ func (f *far) add(rail int, conn boot.Conn) {
 		f.first = [2]netip.Addr{local, remote}
 		f.mu.Unlock()
 	}
+	f.link.Distant(rail, slices.Contains(f.distant, local))
 	if err := f.link.AddRail(rail, conn.FD, conn.Keys); err != nil {
 		f.say("%s: %v", railName(rail), err)
 		return

@@ -96,6 +96,9 @@ func (p *netPool) newFar(c *Comm, to *wire.Peer) *far {
 		dials: bytes.Compare(p.name[:], to.Process[:]) > 0, cross: c.settings.CrossNIC != 0, sockets: socketsOf(c.settings),
 		idle: c.settings.NetIdle, patience: c.settings.PeerTimeout,
 		changed: make(chan struct{})}
+	if f.remote {
+		f.distant = c.distantCards()
+	}
 	f.link = p.net.NewLink(f.needs)
 	f.link.OnRail(f.railLost)
 	pair := [][]byte{p.own[:], to.Token[:]}

@@ -143,3 +143,26 @@ func portNode(m *topo.Machine, name string) (node *topo.CPU) {
 	})
 	return node
 }
+
+// Near says of each port whether it stands at the NUMA node that has all processors of mask. Nil: the machine has one node, the mask is
+// of several, or no port is any nearer than the others.
+func Near(m *topo.Machine, ports []string, mask cpuset.Set) (near []bool) {
+	if !several(m) || mask.Empty() {
+		return nil
+	}
+	count := 0
+	for _, port := range ports {
+		here := false
+		if node := portNode(m, port); node != nil {
+			set, err := cpuset.ParseMask(node.Affinity)
+			here = err == nil && mask.And(set).Equal(mask)
+		}
+		if near = append(near, here); here {
+			count++
+		}
+	}
+	if count == 0 || count == len(ports) {
+		return nil
+	}
+	return near
+}

@@ -99,3 +99,32 @@ func TestNothingToChoose(t *testing.T) {
 		}
 	}
 }
+
+func TestNear(t *testing.T) {
+	one := machine()
+	one.CPUs = one.CPUs[:1]
+	for _, c := range []struct {
+		m     *topo.Machine
+		ports string
+		mask  string
+		near  string // of each port, 1 if it is
+	}{
+		{machine(), "ib0 ib1", "0-3", "10"},
+		{machine(), "ib1 veth0 ib0 mlx5_0", "16-23", "0011"},
+		{machine(), "ib0 ib1", "8-15", "01"},
+		{machine(), "ib0 ib1", "7-8", ""},
+		{machine(), "ib0 ib1", "0-31", ""},
+		{machine(), "ib0 mlx5_0", "0-3", ""},
+		{machine(), "ib1 veth0", "0-3", ""},
+		{machine(), "", "0-3", ""},
+		{one, "ib0 ib1", "0-3", ""},
+	} {
+		near := ""
+		for _, n := range affinity.Near(c.m, strings.Fields(c.ports), set(t, c.mask)) {
+			near += map[bool]string{false: "0", true: "1"}[n]
+		}
+		if near != c.near {
+			t.Errorf("%s by processors %s: %q, want %q", c.ports, c.mask, near, c.near)
+		}
+	}
+}

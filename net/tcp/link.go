@@ -20,6 +20,7 @@ type Link struct {
 
 	rails   [MaxRails]atomic.Pointer[conn] // nil: never there. A dead one stays until another takes its place
 	laid    atomic.Uint64                  // bits of those that are not nil, and perhaps more
+	distant atomic.Uint64                  // bits of those whose card here is nearer to other processes of this host
 	orphans atomic.Uint64                  // bits of rails whose unacked slices others are to take
 	drops   atomic.Uint64                  // bits of rails that the other process is to be told of as given up
 	stuck   atomic.Int64                   // nanoseconds for which nothing has moved on any rail

@@ -114,17 +114,23 @@ func (l *Link) wants() {
 }
 
 // soonest is the rail among those in set by which another slice would arrive first: what is under way on it and the slice, by its
-// rate. So the rails are through at about the same time, also where there is not enough to fill them.
+// rate. So the rails are through at about the same time, also where there is not enough to fill them. One that is distant, and no better
+// than those that are not, takes less.
 func (l *Link) soonest(set uint64) (best int) {
 	least := math.Inf(1)
+	unknown, alike := l.paces()
 	for ; set != 0; set &= set - 1 {
 		k := bits.TrailingZeros64(set)
 		c := l.rails[k].Load()
 		if c.blocked.Load() {
 			return k // to be taken out of the set
 		}
-		rate := max(float64(c.rate.Load()), 1e6)
-		if t := float64(c.unacked()+sharedBytes) / rate; t < least {
+		rate := c.pace(unknown)
+		t := float64(c.unacked()+sharedBytes) / rate
+		if rate < alike && l.distant.Load()>>k&1 != 0 {
+			t *= distantTimes
+		}
+		if t < least {
 			best, least = k, t
 		}
 	}
