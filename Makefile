@@ -118,10 +118,10 @@ bench: deps all ## all-reduce beside Open MPI (Debian: openmpi-bin, libopenmpi-d
 race: ## unit tests under the race detector
 	$(GO) test -race -short -timeout 15m ./...
 
-soak: deps all ## random calls for SOAK (10m) each, a failure prints the -seed that repeats it; a million strangers; then tests/cases as often as they ask
+soak: deps all ## random calls for SOAK (10m) each, a failure prints the -seed that repeats it; a million strangers as ranks meet, and as a job runs; tests/cases as often as they ask
 	$(GO) test ./core -run Random -timeout 2h -soak $(SOAK)
 	$(GO) test ./core/boot -run 'Strangers$$' -timeout 2h -v -strangers 1000000
-	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" $(GO) test -count=1 -timeout 90m -v ./tests/cases -args -soak
+	HCCL_LIB="$(abspath $(LIB))" CC="$(CC)" $(GO) test -count=1 -timeout 90m -v ./tests/cases -args -soak -garbage 1000000
 
 # The shim is built with the sanitizers and the tests of its interface run against it; the C of the core has test programs of its
 # own, which other packages' tests build with sanitizers by themselves, and which run here as well.

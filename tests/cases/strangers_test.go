@@ -37,7 +37,7 @@ func knock(t *testing.T) *stranger {
 			case <-s.done:
 				return
 			case <-tick.C:
-				for _, port := range ports() {
+				for _, port := range ports("case_start") {
 					s.visit(k, port)
 					k++
 				}
@@ -98,12 +98,12 @@ func (s *stranger) say(c net.Conn, n int) {
 	_, _ = c.Write(b)
 }
 
-// ports lists where the processes of case_start listen now.
-func ports() (found []string) {
+// ports lists where the processes of a program listen now.
+func ports(program string) (found []string) {
 	ours := map[string]bool{}
 	names, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, exe := range names {
-		if to, err := os.Readlink(exe); err != nil || to != filepath.Join(bin, "case_start") {
+		if to, err := os.Readlink(exe); err != nil || to != filepath.Join(bin, program) {
 			continue
 		}
 		fds, _ := filepath.Glob(filepath.Dir(exe) + "/fd/*")
