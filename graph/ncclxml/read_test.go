@@ -2,7 +2,9 @@ package ncclxml_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,6 +156,33 @@ func TestNotTopologies(t *testing.T) {
 }
 
 // NCCL ends at 256 elements; nothing here depends on how many there are.
+// A file that is too long is refused before it is read; what does not know its length when it has been read so far.
+func TestLongFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "long.xml")
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, read := range []func(io.Reader) error{
+		func(in io.Reader) error { _, _, err := ncclxml.Read(in); return err },
+		func(in io.Reader) error { _, _, err := ncclxml.ReadSearches(in, nil); return err },
+	} {
+		if err := read(f); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+			t.Errorf("a long file: %v", err)
+		}
+		if at, err := f.Seek(0, io.SeekCurrent); at != 0 || err != nil {
+			t.Errorf("%d bytes were read, %v", at, err)
+		}
+	}
+	if _, _, err := ncclxml.Read(io.LimitReader(f, 65<<20)); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+		t.Errorf("a long stream: %v", err)
+	}
+}
+
 func TestManyNodes(t *testing.T) {
 	var ports strings.Builder
 	for n := 2; n < 1000; n++ {

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"hccl.dev/hccl/graph/topo"
@@ -62,8 +63,13 @@ func (e *element) attr(name string) (text string, ok bool) {
 	return "", false
 }
 
-// parse makes the tree of a file with one root.
+// parse makes the tree of a file with one root. One that is too long is not begun: each rank of a host reads it, when it is made.
 func parse(r io.Reader) (*element, error) {
+	if f, ok := r.(fs.File); ok {
+		if info, err := f.Stat(); err == nil && info.Size() > mostBytes {
+			return nil, errLong
+		}
+	}
 	limited := &io.LimitedReader{R: r, N: mostBytes + 1}
 	d := xml.NewDecoder(limited)
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // all that counts is ASCII
@@ -104,12 +110,14 @@ func onlyRoot(top *element) (*element, error) {
 	return top.children[0], nil
 }
 
+var errLong = &Error{0, fmt.Sprintf("the file is longer than %d MiB", mostBytes>>20), "no topology is that long: give another file"}
+
 // damaged says where the text ends to be XML.
 func damaged(err error, tooLong bool) error {
 	var syntax *xml.SyntaxError
 	switch {
 	case tooLong:
-		return &Error{0, fmt.Sprintf("the file is longer than %d MiB", mostBytes>>20), "no topology is that long: give another file"}
+		return errLong
 	case errors.As(err, &syntax) && strings.Contains(syntax.Msg, "unexpected EOF"):
 		return &Error{syntax.Line, "the file ends inside an element", "it was cut off, or is still being written: make it anew"}
 	case errors.As(err, &syntax):
