@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -136,6 +137,8 @@ func (n *Net) background() {
 // attend serves on the thread of the background.
 func (n *Net) attend() {
 	if n.onBackground != nil {
+		runtime.LockOSThread() // or a system call could move the goroutine to another one
+		defer runtime.UnlockOSThread()
 		n.onBackground()
 	}
 	n.serve(nil)
