@@ -43,6 +43,11 @@ func (f *Fabric) Close(drain time.Duration) {
 		f.net.Tend()
 		f.net.pause(time.Until(end))
 	}
+	f.net.mu.Lock()
+	for _, d := range all {
+		d.p.link.each((*conn).outlast)
+	}
+	f.net.mu.Unlock()
 	f.free()
 	f.stand(away)
 	f.net.serve(nil)

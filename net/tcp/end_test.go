@@ -296,6 +296,10 @@ func child() {
 		echo(os.Getenv(childEnv) == "echo polling")
 	case "collect":
 		collect()
+	case "leave":
+		leave()
+	case "leave and close":
+		leave().Close()
 	default:
 		pour()
 	}

@@ -267,6 +267,7 @@ func (l *Link) Close() {
 		defer n.mu.Unlock()
 		for k := range l.rails {
 			if c := l.rails[k].Load(); c != nil {
+				c.outlast()
 				c.free()
 			}
 		}

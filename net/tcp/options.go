@@ -23,6 +23,7 @@ const (
 	tcpRTOMaxMS = 44 // TCP_RTO_MAX_MS, since Linux 6.15
 	resendTime  = time.Second
 	patientTime = 7 * 24 * time.Hour
+	usualTime   = 2 * time.Minute // of a socket that nothing was said to
 )
 
 // apply sets what a socket can be told for good. Whoever asked for more than the system allows has what it allows.
@@ -39,5 +40,13 @@ func (o *Options) apply(fd int) {
 	}
 	if o.ReceiveBuffer > 0 {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, o.ReceiveBuffer)
+	}
+}
+
+// outlast has the kernel go on with what the socket holds when it is closed, or the process ends, as it does for other programs. It drops
+// a closed socket whose peer takes nothing once it tries again at its rarest: with resendTime after two seconds. Net.mu is held.
+func (c *conn) outlast() {
+	if !c.closed && c.state.Load() != railDead { // others have taken over from one that is dead
+		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, tcpRTOMaxMS, int(usualTime/time.Millisecond))
 	}
 }
