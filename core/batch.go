@@ -88,6 +88,9 @@ func (b *batch) drive() error {
 		case idle < patience:
 			idle++
 		case idle < patience+yielding:
+			if idle == patience && !b.aside {
+				b.spread()
+			}
 			idle++
 			if !b.aside {
 				giveWay()

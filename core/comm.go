@@ -56,6 +56,7 @@ type Comm struct {
 	msgs  *messages              // under the lock
 	turn  turn                   // under the lock
 	solo  batch                  // of this communicator alone; under the lock
+	among spread                 // under the lock
 
 	failure atomic.Pointer[Error] // the first fault; every later call returns it
 	stage   atomic.Int32          // making, made, over or closed

@@ -22,6 +22,17 @@ func (s *Segment) Count(st State) int {
 	return n
 }
 
+// SetPlace tells the others on which processor this rank waits. The line is theirs to read before each ring, so it is written only where
+// that has changed.
+func (s *Segment) SetPlace(cpu int) {
+	if w := word32(s.block(s.self) + blockPlace); w.Load() != uint32(cpu+1) {
+		w.Store(uint32(cpu + 1))
+	}
+}
+
+// Place is the processor that rank i waits on; -1: it has not waited yet.
+func (s *Segment) Place(i int) int { return int(word32(s.block(i)+blockPlace).Load()) - 1 }
+
 // Why is this rank's own word: one load of a line that hardly ever changes.
 func (s *Segment) Why() Why { return Why(word32(s.block(s.self) + blockWhy).Load()) }
 

@@ -5,7 +5,7 @@ package shm
 //	| head | blocks | mail heads | shots | boards | mail bodies | All ports | Pair ports | Msg ports |
 //
 //	head    one page: magic, version, sizes; the fault record
-//	block   per rank two lines: its why word, which only faults and aborts write; its state and bells
+//	block   per rank two lines: its why word, which only faults and aborts write; its state, bells and place
 //	mail    per rank two generations of a line (stamp, fingerprint, 48 bytes) and of a body for what does not fit into it
 //	shots   per rank three lines: how far it is in the two-shot path of two ranks (shm/fast/twoshot.c), and where its room lies
 //	board   per rank one page: 64 headers of a line each
@@ -15,7 +15,7 @@ package shm
 // The version changes with any of this: ranks of one job are the same build, a stray one is refused.
 const (
 	segmentMagic   = 0x314d48534c434348 // "HCCLSHM1"
-	segmentVersion = 2
+	segmentVersion = 3
 
 	headSize   = pageSize
 	headMagic  = 0
@@ -29,6 +29,7 @@ const (
 	blockWhy   = 0
 	blockState = lineSize
 	blockBells = lineSize + 8 // two indices+1 of 32 bits; one load tells that nobody sleeps
+	blockPlace = lineSize + 16 // the processor that the rank waits on, +1
 
 	mailGens  = 2
 	mailBody  = 8 << 10 // most bytes of a mail

@@ -70,6 +70,15 @@ func advise(p uintptr, size uint64, advice uintptr) error {
 	}
 }
 
+// Processor is the one that the calling thread runs on; -1: unknown.
+func Processor() int {
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		return -1
+	}
+	return int(cpu)
+}
+
 // futexWait sleeps while the word at p is v, at most for the given nanoseconds.
 func futexWait(p uintptr, v uint32, ns int64) {
 	ts := unix.NsecToTimespec(ns)

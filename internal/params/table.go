@@ -55,6 +55,7 @@ type Values struct {
 	FabricFile                    string        // path, "": none
 	CostFile                      string        // path of measured costs; "": in CacheFolder
 	IgnoreAffinity                bool          // threads may leave the processors that a launcher chose
+	Spread                        bool          // threads of ranks that outnumber the processors move to those with fewer of them
 	ProxyCPUs                     cpuset.Set    // of the library's own threads; empty: choose
 
 	settings []Setting
@@ -182,6 +183,8 @@ var table = []Knob{
 		seconds(0, func(v *Values) *time.Duration { return &v.NetKeepalive })},
 	{"HCCL_PRECONNECT", "1", "1: processes connect when a communicator is made; 0: when one has something to send to the other.",
 		flag(func(v *Values) *bool { return &v.Preconnect })},
+	{"HCCL_SPREAD", "1", "1: where ranks of a host outnumber its processors, one that waits beside more others than elsewhere moves; 0: never.",
+		flag(func(v *Values) *bool { return &v.Spread })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
 	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",
