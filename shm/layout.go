@@ -28,7 +28,7 @@ const (
 	blockSize  = 2 * lineSize
 	blockWhy   = 0
 	blockState = lineSize
-	blockBells = lineSize + 8 // two indices+1 of 32 bits; one load tells that nobody sleeps
+	blockBells = lineSize + 8  // two indices+1 of 32 bits; one load tells that nobody sleeps
 	blockPlace = lineSize + 16 // the processor that the rank waits on, +1
 
 	mailGens  = 2

@@ -183,7 +183,7 @@ var table = []Knob{
 		seconds(0, func(v *Values) *time.Duration { return &v.NetKeepalive })},
 	{"HCCL_PRECONNECT", "1", "1: processes connect when a communicator is made; 0: when one has something to send to the other.",
 		flag(func(v *Values) *bool { return &v.Preconnect })},
-	{"HCCL_SPREAD", "1", "1: where ranks of a host outnumber its processors, one that waits beside more others than elsewhere moves; 0: never.",
+	{"HCCL_SPREAD", "1", "1: where ranks outnumber processors, one that waits beside more others than it would elsewhere moves; 0: never.",
 		flag(func(v *Values) *bool { return &v.Spread })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
