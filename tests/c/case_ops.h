@@ -144,4 +144,35 @@ static inline double cpu_seconds(void) {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
+
+/* ---- how long ranks take on a machine that others work on as well ---- */
+
+/* Seconds that processors have done nothing: all ("cpu ") or one ("cpu0 "). */
+static inline double idle_seconds(const char* which) {
+  char line[512];
+  unsigned long idle = 0, waits = 0;
+  FILE* f = fopen("/proc/stat", "r");
+  while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+    if (!strncmp(line, which, strlen(which))) sscanf(line + strlen(which), "%*u %*u %*u %lu %lu", &idle, &waits);
+  }
+  if (f != NULL) fclose(f);
+  return (double)(idle + waits) / (double)sysconf(_SC_CLK_TCK);
+}
+
+struct span { const char* which; double idle, own; };
+
+static inline struct span span_begin(const char* which) {
+  meet();
+  struct span s = {which, idle_seconds(which), cpu_seconds()};
+  return s;
+}
+/* The time since then in which processors worked for the ranks, or for nobody: all of it where nothing else runs. All ranks call both. */
+static inline double span_end(struct span s) {
+  job->word[me][0] = (long)((cpu_seconds() - s.own) * 1e6);
+  meet();
+  double all = idle_seconds(s.which) - s.idle;
+  for (int r = 0; r < ranks; r++) all += (double)job->word[r][0] / 1e6;
+  meet(); /* before the words are used again */
+  return all / (strcmp(s.which, "cpu ") ? 1 : (double)sysconf(_SC_NPROCESSORS_ONLN));
+}
 #endif

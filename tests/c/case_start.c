@@ -160,27 +160,25 @@ static void crowd_body(void) {
 static void series_body(void) {
   enum { N = 32 };
   ncclComm_t made[N], parent = comm_new();
-  double start = now();
+  struct span s = span_begin("cpu ");
   for (int k = 0; k < N; k++) {
     NOTE("communicator %d by id", k);
     made[k] = comm_of(k, ranks, me);
   }
-  double by_id = (now() - start) / N;
+  double by_id = span_end(s) / N;
   for (int k = 0; k < N; k++) ncclCommDestroy(made[k]);
-  meet();
-  start = now();
+  s = span_begin("cpu ");
   for (int k = 0; k < N; k++) {
     NOTE("split %d", k);
     MUST(parent, ncclCommSplit(parent, (me + k) % 2, me, &made[k], NULL));
   }
-  double by_split = (now() - start) / N;
+  double by_split = span_end(s) / N;
   for (int k = 0; k < N; k++) {
     if (k % 8 == 0) MUST(made[k], sum_checked(made[k], 10));
     ncclCommDestroy(made[k]);
   }
-  /* Three times what an idle machine is asked for. */
-  CHECK(by_id < 0.3, "%.0f ms for each by id", by_id * 1e3);
-  CHECK(by_split < 0.15, "%.0f ms for each by split", by_split * 1e3);
+  CHECK(by_id < 0.1, "%.0f ms for each by id", by_id * 1e3);
+  CHECK(by_split < 0.05, "%.0f ms for each by split", by_split * 1e3);
   MUST(parent, ncclCommDestroy(parent));
 }
 
