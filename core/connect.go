@@ -212,6 +212,7 @@ func (c *Comm) joinTCP() error {
 	}
 	boundStaging(c.settings)
 	c.net = tcp.New(pool.net, binary.LittleEndian.Uint64(c.secret[:]), c.rank, c.n, func() { c.seg.Ring(c.rank) })
+	c.net.Use(c.agreed.slots)
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
 	pool.net.Tune(c.netOptions())

@@ -35,6 +35,7 @@ func randomSetting(rng *rand.Rand) setting {
 		"NCCL_MAX_NCHANNELS": pick("", "", "1", "3"),
 		"HCCL_SHM_SLICE":     pick("", "", "4096", "65536", "1000"),
 		"NCCL_BUFFSIZE":      pick("", "", "65536", "1048576"),
+		"HCCL_NET_SLOTS":     pick("", "8"),
 	}}
 }
 

@@ -37,6 +37,7 @@ type Values struct {
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketThreads, ThreadSockets  int           // whose product is the sockets of each rail
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
+	NetSlots                      int           // slices of a flow on their way
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	NetIdle                       time.Duration // until unused connections are let go of, 0: never
 	NetKeepalive                  time.Duration // until an unused rail is probed, 0: never
@@ -175,6 +176,8 @@ var table = []Knob{
 		count(1, 64, func(v *Values) *int { return &v.ThreadSockets })},
 	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
+	{"HCCL_NET_SLOTS", "32", "Slices of a channel that may be on their way to a rank over TCP before it has read any; each waits in staging.",
+		count(8, 32, func(v *Values) *int { return &v.NetSlots })},
 	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",
 		count(-1, 1<<20, func(v *Values) *int { return &v.NetZeroCopy })},
 	{"HCCL_NET_IDLE", "30", "Seconds without use until connections are closed, to be made again when needed; 0: they stay.",
@@ -187,7 +190,7 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.Spread })},
 	{"HCCL_SHM_ARENA", "536870912", "Greatest amount of staging memory of this process, in bytes; taken on demand.",
 		bytes(1<<20, 1<<40, func(v *Values) *int64 { return &v.ShmArena })},
-	{"HCCL_SHM_SLICE", "0", "Bytes of a slice in shared memory; 0 lets the library choose.",
+	{"HCCL_SHM_SLICE", "0", "Bytes of a slice, in shared memory and (256 KiB at most) over TCP; 0 lets the library choose.",
 		bytes(0, 1<<26, func(v *Values) *int64 { return &v.ShmSlice })},
 	{"HCCL_STAGING_INIT", "67108864", "Bytes of staging for the network that stay while there are communicators, once they were needed.",
 		bytes(1<<12, 1<<40, func(v *Values) *int64 { return &v.StagingInit })},

@@ -48,6 +48,7 @@ type Fabric struct {
 	net       *Net
 	id        uint64
 	me, n     int
+	used      uint64 // slots of each flow
 	wake      func()
 	onControl func(rank int, b []byte)
 	onGone    func(rank int, err error)
@@ -70,13 +71,19 @@ var _ proto.Ports = (*Fabric)(nil)
 // wake is called, from any thread, after something came that a waiting thread may want to look at: slices, room to write, a control
 // message, the end of a peer. It must not block.
 func New(net *Net, id uint64, me, n int, wake func()) *Fabric {
-	f := &Fabric{net: net, id: id, me: me, n: n, wake: wake, peers: make([]*peer, n)}
+	f := &Fabric{net: net, id: id, me: me, n: n, used: slots, wake: wake, peers: make([]*peer, n)}
 	staging.Shared.Join() // until free
 	for r := range f.peers {
 		f.peers[r] = &peer{f: f, rank: r, there: route(id, me, r), here: route(id, r, me)}
 	}
 	return f
 }
+
+// LeastSlots is the fewest slots that may be used: more than half of them, of which a writer is sure, hold what a plan needs.
+const LeastSlots = 2 * proto.MinSlots
+
+// Use has flows use so many slots in place of all, LeastSlots at least. It is to be called before Join, alike by all ranks.
+func (f *Fabric) Use(n int) { f.used = uint64(max(LeastSlots, min(n, slots))) }
 
 // OnControl sets who is told of control messages. b is valid during the call only. Set it before the first Join; it is called from
 // any thread that reads, must not block and must not call Close. Close ends the calls.

@@ -17,7 +17,7 @@ import (
 //
 // acked follows the reader's released: each frame of the opposite flow carries it, and a frame of its own does when half of the
 // slots are released and nothing else said so. Thus neither end stores more than slots slices of a flow, and a writer whose reader
-// has released everything always has more than half of its slots.
+// has released everything always has more than half of its slots. Fewer may be used (Fabric.Use), alike at both ends.
 //
 // A slice stays with its writer until it is acked: should the rail that took it fail, another one takes it again. The reader keeps
 // the first of two that arrive, whole and in staging of its own, so that what an old rail still brings can harm nobody.
@@ -51,8 +51,8 @@ type sent struct {
 	rail uint8
 }
 
-// full reports whether the next slice must wait for the reader.
-func (f *outFlow) full() bool { return f.committed.Load()-f.freed.Load() >= slots }
+// full reports whether the next slice must wait for the reader, of whose slots so many are used.
+func (f *outFlow) full(used uint64) bool { return f.committed.Load()-f.freed.Load() >= used }
 
 // waiting is about how many bytes are to be taken, for the first time or again: slices of a flow are mostly of one size. The holder of
 // the peer's tx baton calls it.
@@ -175,15 +175,16 @@ func (f *inFlow) head() *slice {
 	return &f.ring[n%slots]
 }
 
-// release ends the use of the slice at the head and reports whether the writer should be told by a frame of its own.
-func (f *inFlow) release() bool {
+// release ends the use of the slice at the head and reports whether the writer, who uses so many slots, should be told by a frame of
+// its own.
+func (f *inFlow) release(used uint64) bool {
 	n := f.released.Load()
 	e := &f.ring[n%slots]
 	b := e.b
 	e.b = nil
 	f.released.Store(n + 1)
 	b.Put()
-	return n+1-f.told.Load() >= slots/2
+	return n+1-f.told.Load() >= used/2
 }
 
 // drop frees what nobody will send or read any more. No other thread uses the flow then.
@@ -200,7 +201,7 @@ func (f *outFlow) drop() {
 
 func (f *inFlow) drop() {
 	for f.head() != nil {
-		f.release()
+		f.release(slots)
 	}
 	for k := range f.ring {
 		if f.early>>k&1 != 0 {

@@ -166,7 +166,7 @@ func (p *peer) reapFlows() {
 	room := false
 	p.flows(&p.acks, func(kind proto.Kind, channel int) {
 		f := p.out.find(kind, channel)
-		room = room || f.full()
+		room = room || f.full(p.f.used)
 		f.reap()
 	})
 	if room {

@@ -191,3 +191,35 @@ func TestEndIsReadBeforeTheGoodbye(t *testing.T) {
 		t.Errorf("%d rails failed", n)
 	}
 }
+
+// A writer has as many slices on their way as slots are used, and goes on when half of them are read.
+func TestFewerSlots(t *testing.T) {
+	for asked, used := range map[int]int{1: LeastSlots, LeastSlots: LeastSlots, 20: 20, slots: slots, 1000: slots} {
+		nodes := railed(t, 2, 1, loopback)
+		for _, d := range nodes {
+			d.Use(asked)
+		}
+		out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
+		written, read := 0, 0
+		for range 10 {
+			for put(t, out, content(0, written, 100)) {
+				written++
+			}
+			if written-read != used {
+				t.Fatalf("%d slots asked for: %d slices are on their way", asked, written-read)
+			}
+			for range used / 2 {
+				nodes[1].until(t, "slice", func() bool {
+					b, ok := get(t, in)
+					if ok && !bytes.Equal(b, content(0, read, 100)) {
+						t.Fatalf("slice %d differs", read)
+					}
+					return ok
+				})
+				read++
+			}
+			flow := nodes[0].peers[1].out.find(proto.Pair, 0)
+			nodes[0].until(t, "room", func() bool { return flow.freed.Load() == uint64(read) })
+		}
+	}
+}

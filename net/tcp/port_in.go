@@ -37,7 +37,9 @@ func (i *inPort) Peek() (device.Ptr, uint64, error) {
 // Release gives the slot back. The writer hears of it with the next slice that goes its way, or by a frame once half of the slots
 // are free.
 func (i *inPort) Release() {
-	if i.flow.release() && i.peer != nil {
+	if i.peer == nil {
+		i.flow.release(slots)
+	} else if i.flow.release(i.peer.f.used) {
 		i.peer.owed[i.kind].Or(1 << i.channel)
 		i.peer.list()
 		i.peer.flush()

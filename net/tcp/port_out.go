@@ -37,7 +37,7 @@ func (o *outPort) Reserve(n uint64, _ device.Ptr) (device.Ptr, error) {
 		if err := r.peer.lost(); err != nil {
 			return 0, err
 		}
-		if r.flow.full() {
+		if r.flow.full(r.peer.f.used) {
 			return 0, nil
 		}
 		idle = idle && r.flow.idle()
@@ -80,7 +80,7 @@ func (o *outPort) Commit(n uint64) {
 // Blocker is the first reader without a free slot.
 func (o *outPort) Blocker() int {
 	for i := range o.to {
-		if o.to[i].flow.full() {
+		if o.to[i].flow.full(o.to[i].peer.f.used) {
 			return o.to[i].peer.rank
 		}
 	}
