@@ -20,7 +20,8 @@ import (
 
 // The library's own threads, which read from the network and do what is queued on streams, run near the card that the communicator
 // sends through, or where NCCL_PROXY_CPUSET puts them. Threads of the program may run where they might before; only spread.go
-// moves them among those processors. The machine is looked at only where something asks for it: a topology file that is set, or several NUMA nodes and ranks on other hosts.
+// moves them among those processors. The machine is looked at only where something asks for it: a topology file that is set, or several
+// NUMA nodes and ranks on other hosts.
 
 // OwnThreads says that all threads of the Go runtime are the library's own, as in the shared library: in a Go program they are the
 // program's as well, and stay where they are. Set it before the first call.
