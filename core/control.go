@@ -11,12 +11,7 @@ import (
 // tells its header when it has waited for a while, a fault when it sees one, its state when it leaves.
 
 func (c *Comm) tell(m *wire.Control) {
-	b := m.Append(nil)
-	for r := range c.n {
-		if r != c.rank {
-			_ = c.net.Control(r, b) // whoever is gone is reported by lost
-		}
-	}
+	_ = c.net.ControlAll(m.Append(nil)) // whoever is gone is reported by lost
 }
 
 func (c *Comm) tellHeader(h *shm.Header) {

@@ -72,7 +72,8 @@ func (c *Comm) diagnose(waited, limit time.Duration) error {
 			return err
 		}
 	}
-	if (waited >= compareTime || limit == NoLimit) && c.turn.on && c.seg != nil { // who has a limit tells that it has come
+	patience := compareTime * time.Duration(max(1, c.n/crowd))
+	if (waited >= patience || limit == NoLimit) && c.turn.on && c.seg != nil { // who has a limit tells that it has come
 		if err := c.compare(); err != nil {
 			return err
 		}

@@ -34,6 +34,7 @@ func (f *Fabric) Close(drain time.Duration) {
 			all = append(all, &departure{p: p})
 		}
 	}
+	f.flush()
 	for end := time.Now().Add(drain); ; {
 		all = slices.DeleteFunc(all, (*departure).done)
 		if len(all) == 0 || !time.Now().Before(end) {
@@ -101,10 +102,8 @@ func (f *Fabric) free() {
 	f.ends.Lock() // whoever tells of an end has told
 	f.ends.Unlock()
 	f.net.exclusively(func() {
-		for _, p := range f.peers {
-			if p.link != nil {
-				p.link.detach(p)
-			}
+		for link, peers := range f.links() {
+			link.detach(f, peers)
 		}
 		f.ended = true
 		f.net.stirred = slices.DeleteFunc(f.net.stirred, func(s *Fabric) bool { return s == f })
@@ -116,6 +115,17 @@ func (f *Fabric) free() {
 		o.drop()
 	}
 	staging.Shared.Leave()
+}
+
+// links are those that the peers were joined to.
+func (f *Fabric) links() map[*Link][]*peer {
+	all := map[*Link][]*peer{}
+	for _, p := range f.peers {
+		if p.link != nil {
+			all[p.link] = append(all[p.link], p)
+		}
+	}
+	return all
 }
 
 // free closes the socket, once. It leaves the epoll set first: a forked child that holds the descriptor would keep it there. Nobody

@@ -204,9 +204,9 @@ func (c *conn) begin(h *header) error {
 	return nil
 }
 
-// disown has what comes for p skipped.
-func (r *receiver) disown(p *peer) {
-	if r.peer == p {
+// disown has what comes for f skipped.
+func (r *receiver) disown(f *Fabric) {
+	if r.peer != nil && r.peer.f == f {
 		r.peer, r.flow = nil, nil
 	}
 }

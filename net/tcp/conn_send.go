@@ -28,7 +28,7 @@ type sender struct {
 	count   int
 	frames  int
 	bytes   int
-	control []byte  // the control frames in this batch
+	control []byte  // the control frames in this batch, and what was heard of the peers'
 	whose   *Fabric // of the slice that the batch took last
 	bye     bool    // the goodbye is in this batch or sent: nothing follows
 	broken  bool    // the socket takes nothing more; the reader finds out why
@@ -123,6 +123,7 @@ func (s *sender) total() (n uint64) {
 	return n
 }
 
+// fillControl takes control messages, and says how many of the peers' were heard.
 func (c *conn) fillControl() {
 	s := &c.send
 	s.control = s.control[:0]
@@ -134,12 +135,23 @@ func (c *conn) fillControl() {
 			s.control = p.takeQueued(s.control, batchBytes)
 		}
 	}
+	for _, p := range c.link.active {
+		if len(s.control) >= batchBytes {
+			break
+		}
+		if p.replies.Load() && p.replies.Swap(false) {
+			h := header{typ: frameHeard, route: p.there, ack: p.heard.Load()}
+			var head [headerSize]byte
+			h.encode(head[:])
+			s.control = append(s.control, head[:]...)
+		}
+	}
 	if len(s.control) > 0 {
 		s.add(s.control, nil)
 	}
 }
 
-// fillNotices says how many control messages were heard and which rails were given up.
+// fillNotices says which rails were given up, and who is not there.
 func (c *conn) fillNotices() {
 	l := c.link
 	for w := l.drops.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {
@@ -150,15 +162,13 @@ func (c *conn) fillNotices() {
 	if l.asked.Load() {
 		c.fillAnswers()
 	}
-	for _, p := range l.active {
-		if c.send.frames < batchFrames && p.replies.Load() && p.replies.Swap(false) {
-			c.send.head(&header{typ: frameHeard, route: p.there, ack: p.heard.Load()})
-		}
-	}
 }
 
 func (c *conn) fillAcks() {
 	for _, p := range c.link.active {
+		if c.send.frames == batchFrames {
+			return
+		}
 		for kind := range p.owed {
 			owed := &p.owed[kind]
 			for w := owed.Load(); w != 0 && c.send.frames < batchFrames; w &= w - 1 {

@@ -117,6 +117,29 @@ func (f *Fabric) Control(rank int, b []byte) error {
 	return f.peers[rank].control(b)
 }
 
+// ControlAll sends a small message to all ranks that were joined, are there and read.
+func (f *Fabric) ControlAll(b []byte) error {
+	if len(b) > MaxControl {
+		return fmt.Errorf("control message of %d bytes, at most %d may be", len(b), MaxControl)
+	}
+	for _, p := range f.peers {
+		if p.link != nil && p.lost() == nil && p.queue(header{typ: frameControl, length: uint32(len(b))}, b) == nil {
+			p.list()
+		}
+	}
+	f.flush()
+	return nil
+}
+
+// flush sends what is queued for all peers, by each link once: it takes along what others of the link have.
+func (f *Fabric) flush() {
+	for _, p := range f.peers {
+		if p.news.Load() {
+			p.flush()
+		}
+	}
+}
+
 // Out opens the writing end of a port. Pair and Msg to the own rank are ports in memory.
 func (f *Fabric) Out(kind proto.Kind, channel, peer int) (proto.Out, error) {
 	if kind == proto.All {

@@ -37,14 +37,16 @@ type Link struct {
 	picks  uint    // slices chosen by large-first; guarded by tx
 
 	mu     sync.Mutex
-	peers  map[uint64]*peer // by the route of what they send; guarded by mu
-	strays []stray          // to be told of; guarded by mu
-	grave  []*conn          // dead rails whose place another has taken; guarded by Net.mu
+	peers  map[uint64]*peer   // by the route of what they send; guarded by mu
+	sends  map[uint64]*peer   // the same, by the route of what is sent to them; guarded by mu
+	strays map[stray]struct{} // to be told of; guarded by mu
+	grave  []*conn            // dead rails whose place another has taken; guarded by Net.mu
 }
 
 // NewLink makes a link. needs is called, from any thread, when something is to be sent and there is no rail; it must not block.
 func (n *Net) NewLink(needs func()) *Link {
-	l := &Link{net: n, onNeed: needs, lead: MaxRails, peers: map[uint64]*peer{}}
+	l := &Link{net: n, onNeed: needs, lead: MaxRails, peers: map[uint64]*peer{}, sends: map[uint64]*peer{},
+		strays: map[stray]struct{}{}}
 	n.mu.Lock()
 	n.links = append(n.links, l)
 	n.mu.Unlock()
@@ -121,32 +123,39 @@ func (l *Link) attach(p *peer) error {
 	if l.peers[p.here] != nil {
 		return errTwice
 	}
-	l.peers[p.here], p.link = p, l
+	l.peers[p.here], l.sends[p.there], p.link = p, p, l
 	return nil
 }
 
-// detach ends p's part in the link: nothing of it is sent or taken any more. The rx baton is held.
-func (l *Link) detach(p *peer) {
+// detach ends f's part in the link, its peers: nothing of them is sent or taken any more. The rx baton is held.
+func (l *Link) detach(f *Fabric, peers []*peer) {
 	l.tx.wait()
-	p.listed.Store(true) // for ever: it is not listed again
-	l.collect()
-	l.active = slices.DeleteFunc(l.active, func(a *peer) bool { return a == p })
-	l.mu.Lock()
-	delete(l.peers, p.here)
-	l.mu.Unlock()
-	if p.lost() == nil && !l.idle(p) {
-		l.answer(stray{p.here, true})
+	for _, p := range peers {
+		p.listed.Store(true) // for ever: it is not listed again
 	}
+	l.collect()
+	l.active = slices.DeleteFunc(l.active, func(a *peer) bool { return a.f == f })
+	l.mu.Lock()
+	for _, p := range peers {
+		delete(l.peers, p.here)
+		delete(l.sends, p.there)
+	}
+	l.mu.Unlock()
 	for k := range l.rails {
 		if c := l.rails[k].Load(); c != nil {
-			c.recv.disown(p)
+			c.recv.disown(f)
 		}
 	}
 	for _, c := range l.grave {
-		c.recv.disown(p)
+		c.recv.disown(f)
 	}
-	p.out.each((*outFlow).drop)
-	p.in.each((*inFlow).drop)
+	for _, p := range peers {
+		if p.lost() == nil && !l.idle(p) {
+			l.answer(stray{p.here, true})
+		}
+		p.out.each((*outFlow).drop)
+		p.in.each((*inFlow).drop)
+	}
 	for !l.tx.pass() {
 		l.sendSome()
 	}

@@ -62,6 +62,9 @@ func (l *Link) sendSome() (moved bool) {
 	if l.orphans.Load() != 0 {
 		l.adopt()
 	}
+	if l.jammed() {
+		return false
+	}
 	for _, p := range l.active {
 		p.reap()
 	}
@@ -80,6 +83,20 @@ func (l *Link) sendSome() (moved bool) {
 	l.prune()
 	return moved
 }
+
+// jammed reports whether the only rail is full and so many peers wait that to go through them for nothing costs much. They are gone through
+// when it has room.
+func (l *Link) jammed() bool {
+	open := l.live() | l.with(railSuspect)
+	if len(l.active) < crowd || open == 0 || open&(open-1) != 0 || l.parting.Load() != 0 {
+		return false
+	}
+	c := l.rails[bits.TrailingZeros64(open)].Load()
+	return c.zero == nil && c.blocked.Load()
+}
+
+// crowd is how many peers of a link are many.
+const crowd = 64
 
 // sayGoodbye has a rail say goodbye, and the rest of what it has begun before.
 func (l *Link) sayGoodbye(rail int) {
@@ -140,11 +157,7 @@ func (l *Link) soonest(set uint64) (best int) {
 // reap frees the slices that have been acked, or all where nobody will read them. A writer that had no room hears of it.
 func (p *peer) reap() {
 	if p.lost() != nil {
-		p.mu.Lock()
-		p.first += uint64(p.count)
-		p.queued, p.count, p.put = p.queued[:0], 0, 0
-		p.news.Store(false)
-		p.mu.Unlock()
+		p.unqueue()
 		p.replies.Store(false)
 		for kind := range p.ready {
 			p.ready[kind].Store(0)

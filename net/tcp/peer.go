@@ -128,13 +128,12 @@ func (p *peer) control(b []byte) error {
 	return nil
 }
 
-// leave queues the goodbye: nothing follows, and the slices committed so far are all there will be.
+// leave queues the goodbye, which a flush sends: nothing follows, and the slices committed so far are all there will be.
 func (p *peer) leave() {
 	total := uint64(0)
 	p.out.each(func(f *outFlow) { total += f.committed.Load() })
 	if p.queue(header{typ: frameLeave, ack: total}, nil) == nil {
 		p.list()
-		p.flush()
 	}
 }
 
@@ -192,6 +191,18 @@ func (p *peer) forget(n uint64) string {
 	p.queued = append(p.queued[:0], p.queued[at:]...)
 	p.put = max(p.put-at, 0)
 	return ""
+}
+
+// unqueue drops all control messages. Those that no rail has taken leave no gap in the numbers: a peer that has said goodbye may yet hear
+// the own one.
+func (p *peer) unqueue() {
+	p.mu.Lock()
+	for at := 0; at < p.put; p.first++ {
+		at += frameBytes(p.queued[at:])
+	}
+	p.queued, p.count, p.put = p.queued[:0], 0, 0
+	p.news.Store(false)
+	p.mu.Unlock()
 }
 
 // recall has the next lead send everything that the peer has not heard.

@@ -1,7 +1,5 @@
 package tcp
 
-import "slices"
-
 // A rank that leaves in a hurry, while its sockets are full, may be gone before its goodbye is in one of them: the link stays, and the
 // others would wait. So who gets a frame for nobody answers that there is nobody. A rank whose goodbye is out, and promises slices that
 // did not get away, says so without being asked.
@@ -16,10 +14,8 @@ type stray struct {
 func (l *Link) answer(s stray) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !slices.Contains(l.strays, s) {
-		l.strays = append(l.strays, s)
-		l.asked.Store(true)
-	}
+	l.strays[s] = struct{}{}
+	l.asked.Store(true)
 }
 
 // fillAnswers puts as many of the answers into the batch as fit.
@@ -27,13 +23,16 @@ func (c *conn) fillAnswers() {
 	l := c.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.strays) > 0 && c.send.frames < batchFrames {
-		h := header{typ: frameGone, seq: l.strays[0].route}
-		if l.strays[0].cut {
+	for s := range l.strays {
+		if c.send.frames == batchFrames {
+			break
+		}
+		h := header{typ: frameGone, seq: s.route}
+		if s.cut {
 			h.ack = 1
 		}
 		c.send.head(&h)
-		l.strays = l.strays[1:]
+		delete(l.strays, s)
 	}
 	l.asked.Store(len(l.strays) > 0)
 }
@@ -42,12 +41,7 @@ func (c *conn) fillAnswers() {
 // what it promised will not come.
 func (l *Link) forgotten(route uint64, cut bool) {
 	l.mu.Lock()
-	var p *peer
-	for _, at := range l.peers {
-		if at.there == route {
-			p = at
-		}
-	}
+	p := l.sends[route]
 	l.mu.Unlock()
 	if p != nil && (cut || !p.quits) {
 		p.lose(&GoneError{Rank: p.rank, Cause: errForgotten})
