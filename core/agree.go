@@ -146,9 +146,9 @@ func warnOfUnfit(me int, list string, s *proto.Setting) {
 		return
 	}
 	what := strings.Join(names, ", ")
-	why := "there are ring, direct, oneshot and twoshot, not each for each operation"
+	why := "there are ring, tree, direct, oneshot and twoshot, not each for each operation"
 	if s.Reproducible {
-		why += ", and HCCL_DETERMINISTIC=1 takes no ring for sums"
+		why += ", and HCCL_DETERMINISTIC=1 takes no ring and no tree for sums"
 	}
 	log.Rank(me).WarnOnce("unfit "+list+what, "NCCL_ALGO=%s of rank 0 cannot do %s: the library chooses for these; %s", list, what, why)
 }

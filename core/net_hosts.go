@@ -57,6 +57,7 @@ const (
 // settingFor is what restricts the choice for an operation. All ranks get the same, as it depends only on what they share.
 func (c *Comm) settingFor(op *proto.Op) proto.Setting {
 	s := c.agreed.setting
+	s.Apart = !c.agreed.share
 	if !c.wide || s.MinChannels != 0 {
 		return s
 	}

@@ -14,10 +14,11 @@ const (
 	Ring    Algo = iota // neighbours pass chunks on; sums are rounded at each hop
 	OneShot             // everybody gets everything and reduces for itself, in rank order
 	TwoShot             // each rank reduces its chunk in rank order, then hands the result to all
+	Tree                // sums go up a tree and the result down; sums are rounded at each level
 	NumAlgos
 )
 
-var algoNames = [NumAlgos]string{"ring", "oneshot", "twoshot"}
+var algoNames = [NumAlgos]string{"ring", "oneshot", "twoshot", "tree"}
 
 func (a Algo) String() string {
 	if a < NumAlgos {
@@ -27,7 +28,10 @@ func (a Algo) String() string {
 }
 
 // Reproducible reports whether a's results depend on nothing but the data: ranks in order, one rounding.
-func (a Algo) Reproducible() bool { return a == OneShot || a == TwoShot }
+func (a Algo) Reproducible() bool { return a.direct() }
+
+// direct reports whether each rank reads each other.
+func (a Algo) direct() bool { return a == OneShot || a == TwoShot }
 
 // can is Fits without a text.
 func (a Algo) can(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
@@ -36,7 +40,7 @@ func (a Algo) can(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
 
 // overflows: partial sums of a mean travel in the type itself.
 func (a Algo) overflows(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
-	return a == Ring && fn.Reduces() && red == coll.Avg && !t.IsFloat() && n > 1
+	return !a.direct() && fn.Reduces() && red == coll.Avg && !t.IsFloat() && n > 1
 }
 
 // Fits says in its text why a cannot do the operation, nil if it can.
@@ -49,7 +53,7 @@ func (a Algo) Fits(fn coll.Func, t coll.DataType, red coll.RedOp, n int) error {
 	case !has(fn, a):
 		return fmt.Errorf("%s has no %s form", fn, a)
 	case a.overflows(fn, t, red, n):
-		return fmt.Errorf("ring cannot do the mean of %s: partial sums that travel in %s would overflow; use direct", t, t)
+		return fmt.Errorf("%s cannot do the mean of %s: partial sums that travel in %s would overflow; use direct", a, t, t)
 	}
 	return nil
 }
@@ -60,10 +64,12 @@ const MaxRanks = 1 << 15
 // has reports whether fn can be built with a. Functions without a sum have one direct form, which is called OneShot.
 func has(fn coll.Func, a Algo) bool {
 	switch fn {
-	case coll.AllReduce, coll.Reduce:
+	case coll.AllReduce:
 		return true
+	case coll.Reduce:
+		return a != Tree
 	case coll.Broadcast, coll.AllGather, coll.AllGatherV, coll.ReduceScatter, coll.ReduceScatterV, coll.Split:
-		return a != TwoShot
+		return a == OneShot || a == Ring
 	case coll.AlltoAll, coll.AlltoAllV, coll.Gather, coll.Scatter:
 		return a == OneShot
 	}

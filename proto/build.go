@@ -48,7 +48,7 @@ func (k Key) slots() int {
 		return 1
 	case k.Func == coll.Reduce: // the port to the root carries chunks and results
 		return 2 * ahead
-	case k.Func.Reduces() && k.Algo != Ring:
+	case k.Func.Reduces() && k.Algo.direct():
 		return ahead + 1
 	}
 	return 2
@@ -67,6 +67,8 @@ func (b *builder) build() {
 		b.alone()
 	case b.Algo == Ring:
 		b.ring()
+	case b.Algo == Tree:
+		b.tree()
 	default:
 		b.direct()
 	}
@@ -81,7 +83,7 @@ func (b *builder) add(s Step) { b.steps = append(b.steps, s) }
 
 // around is the rank d places after this one.
 func (b *builder) around(d int) int {
-	if b.Order != nil && b.Algo == Ring {
+	if b.Order != nil && !b.Algo.direct() {
 		return b.Order.around(int(b.channel), b.Rank, d)
 	}
 	return ((b.Rank+d)%b.N + b.N) % b.N

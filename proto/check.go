@@ -147,7 +147,7 @@ func (m *machine) wanted(op *Op, channel, block int, pos uint64, v *value) error
 }
 
 // wantedSum looks at contributions and their order: 0..N-1 in one step where the algorithm is reproducible, else around the ring
-// to the rank that completes the sum.
+// to the rank that completes the sum, or in a tree from that rank on.
 func (m *machine) wantedSum(n, channel int, v *value) error {
 	if len(v.ranks) != n {
 		return fmt.Errorf("has the contributions of ranks %v, wanted are all %d", v.ranks, n)
@@ -158,7 +158,10 @@ func (m *machine) wantedSum(n, channel int, v *value) error {
 	if m.plans[0].Algo.Reproducible() && (v.ranks[0] != 0 || v.hops > 1) {
 		return fmt.Errorf("was summed in the order %v with %d roundings, wanted are ranks in order and one rounding", v.ranks, v.hops)
 	}
-	if !m.plans[0].Algo.Reproducible() && v.ranks[n-1] != v.done-1 {
+	if m.plans[0].Algo == Tree && v.ranks[0] != v.done-1 {
+		return fmt.Errorf("was summed in the order %v and completed by rank %d, which begins with its own", v.ranks, v.done-1)
+	}
+	if m.plans[0].Algo == Ring && v.ranks[n-1] != v.done-1 {
 		return fmt.Errorf("was summed in the order %v and completed by rank %d, which adds its own last", v.ranks, v.done-1)
 	}
 	for i := 1; i < n; i++ {
@@ -169,7 +172,7 @@ func (m *machine) wantedSum(n, channel int, v *value) error {
 	return nil
 }
 
-// after is the rank behind r: around the channel's ring, elsewhere by number.
+// after is the rank behind r: in the channel's order, in the direct forms by number.
 func (m *machine) after(channel, r int) int {
 	b := builder{Key: m.plans[r].Key, channel: int32(channel)}
 	return b.around(1)

@@ -2,7 +2,6 @@ package proto
 
 import (
 	"fmt"
-	"math"
 
 	"hccl.dev/hccl/internal/coll"
 )
@@ -17,6 +16,7 @@ type Setting struct {
 	Slice        uint64 // bytes of a slice, 0: choose
 	Most         uint64 // bytes that no slice exceeds, 0: any
 	Hosts        int    // that the ranks are on; 0 counts as one
+	Apart        bool   // no two ranks share memory: each is as on a host of its own
 	Rings        int    // orders that rings go in, each on a channel of its own; 0 counts as one
 }
 
@@ -43,13 +43,6 @@ const (
 // SliceEdge is by how many bytes a slice is shorter than its slot, which is a power of two: so it fits at any alignment.
 const SliceEdge = 3 * 64
 
-// Between hosts, as measured over TCP on a virtual machine: a step to another host and one within, and what a host's link moves.
-const (
-	crossStep = 30e-6 // s
-	innerStep = 3e-6
-	crossRate = 1.2e9 // bytes/s each way
-)
-
 // Choose picks algorithm, channels and slice. It depends only on s and on the parts of op that all ranks share, so that all
 // ranks choose alike: type, reduction, number of ranks, and (except for all-to-all-v, where only pairs know) the counts.
 func Choose(s *Setting, op *Op) (Choice, error) {
@@ -75,36 +68,6 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 		c.Slice = min(c.Slice, s.Most)
 	}
 	return c, nil
-}
-
-// order is the preference of the free choice for an operation of this size.
-func order(s *Setting, op *Op) [NumAlgos]Algo {
-	size := shared(op) * op.Type.Size()
-	if s.Hosts > 1 && ringAcross(s.Hosts, op, float64(size)) {
-		return [...]Algo{Ring, TwoShot, OneShot}
-	}
-	if op.N <= 2 && (s.Hosts > 1 || size <= oneShotPair) || size*uint64(op.N) <= oneShotRead {
-		return [...]Algo{OneShot, TwoShot, Ring}
-	}
-	return [...]Algo{TwoShot, OneShot, Ring}
-}
-
-// ringAcross reports whether the ring is faster than the direct forms among ranks of several hosts. In those each rank of a host
-// exchanges its part with each rank elsewhere, all over one link; the ring enters and leaves a host once, in many more steps.
-func ringAcross(hosts int, op *Op, size float64) bool {
-	n, h := float64(op.N), float64(hosts)
-	m := math.Ceil(n / h) // ranks of a host
-	if m <= 1 {
-		return false
-	}
-	shots, direct, ring := 1.0, m*(n-m)*size, (n-1)*size
-	switch op.Func {
-	case coll.AllReduce, coll.Reduce: // of chunks, there and back
-		shots, direct, ring = 2, 2*direct/n, 2*ring/n
-	case coll.Broadcast:
-		direct, ring = (n-m)*size, size
-	}
-	return shots*(h*crossStep+(n-h)*innerStep)+ring/crossRate < shots*crossStep+direct/crossRate
 }
 
 // pick returns the first algorithm in order of preference that is allowed (0: all are) and fits. It runs at every operation, so it
@@ -134,7 +97,7 @@ func refuse(s *Setting, op *Op, allowed AlgoSet) error {
 		}
 	}
 	if why == nil {
-		why = fmt.Errorf("none of the algorithms asked for (%s) exists here; there are ring, direct, oneshot and twoshot", allowed)
+		why = fmt.Errorf("none of the algorithms asked for (%s) exists here; there are ring, tree, direct, oneshot and twoshot", allowed)
 	}
 	return fmt.Errorf("no algorithm for %s of %s, %d ranks: %w", op.Func, op.Type, op.N, why)
 }

@@ -36,15 +36,18 @@ func TestChoose(t *testing.T) {
 		{"large", Setting{}, "", large, TwoShot, false, ""},
 		{"no sum", Setting{}, "", gather, OneShot, false, ""},
 		{"ring", Setting{Forced: true}, "ring", large, Ring, false, ""},
-		{"upper case, with one we lack", Setting{Forced: true}, "RING,Tree", large, Ring, false, ""},
+		{"upper case, with one we lack", Setting{Forced: true}, "RING,NVLS", large, Ring, false, ""},
+		{"tree", Setting{Forced: true}, "tree", large, Tree, false, ""},
 		{"direct, small", Setting{Forced: true}, "direct", small, OneShot, false, ""},
 		{"direct, large", Setting{Forced: true}, "direct", large, TwoShot, false, ""},
 		{"oneshot, large", Setting{Forced: true}, "oneshot", large, OneShot, false, ""},
 		{"twoshot, small", Setting{Forced: true}, "twoshot", small, TwoShot, false, ""},
 		{"all but tree", Setting{Forced: true}, "^tree", large, TwoShot, false, ""},
-		{"all but direct", Setting{Forced: true}, "^direct", large, Ring, false, ""},
-		{"tree, forced", Setting{Forced: true}, "tree", large, 0, false, "ring, direct, oneshot and twoshot"},
-		{"tree, not forced", Setting{}, "tree", large, TwoShot, true, ""},
+		{"all but direct", Setting{Forced: true}, "^direct,tree", large, Ring, false, ""},
+		{"one we lack, forced", Setting{Forced: true}, "nvls", large, 0, false, "ring, tree, direct, oneshot and twoshot"},
+		{"one we lack, not forced", Setting{}, "nvls", large, TwoShot, true, ""},
+		{"tree for an all-gather, forced", Setting{Forced: true}, "tree", gather, 0, false, "no tree form"},
+		{"tree for a mean of integers, forced", Setting{Forced: true}, "tree", mean, 0, false, "tree cannot do the mean"},
 		{"ring for a mean of integers, forced", Setting{Forced: true}, "ring", mean, 0, false, "overflow"},
 		{"ring for a mean of integers, not forced", Setting{}, "ring", mean, TwoShot, true, ""},
 		{"ring for all-to-all, forced", Setting{Forced: true}, "ring", pairs, 0, false, "no ring form"},
@@ -75,7 +78,16 @@ func TestChooseAcrossHosts(t *testing.T) {
 	}{
 		{coll.AllReduce, 16, 1, 64 << 20, TwoShot},
 		{coll.AllReduce, 16, 2, 64 << 20, Ring},
-		{coll.AllReduce, 16, 2, 8 << 10, OneShot},
+		{coll.AllReduce, 8, 2, 8, OneShot},
+		{coll.AllReduce, 16, 2, 8, Tree},
+		{coll.AllReduce, 16, 2, 8 << 10, Tree},
+		{coll.AllReduce, 1024, 4, 8, Tree}, // one shot would be 196,608 messages from each host
+		{coll.AllReduce, 1024, 4, 64 << 20, Ring},
+		{coll.AllReduce, 8, 8, 8, OneShot},
+		{coll.AllReduce, 1024, 1024, 8, Tree},
+		{coll.AllReduce, 1024, 1, 8, OneShot},
+		{coll.AllGather, 1024, 4, 8, Ring},
+		{coll.AllGather, 8, 2, 8, OneShot},
 		{coll.AllReduce, 16, 16, 64 << 20, TwoShot}, // one rank a host: the same bytes in two steps
 		{coll.AllReduce, 2, 1, 64 << 20, TwoShot},
 		{coll.AllReduce, 2, 2, 64 << 20, OneShot}, // the same bytes in one step
@@ -93,6 +105,10 @@ func TestChooseAcrossHosts(t *testing.T) {
 	op := Op{Func: coll.AllReduce, Type: coll.Float32, N: 16, Count: 16 << 20}
 	if got, _ := Choose(&Setting{Hosts: 2, Reproducible: true}, &op); got.Algo != TwoShot {
 		t.Errorf("reproducible: %v", got.Algo)
+	}
+	op = Op{Func: coll.AllReduce, Type: coll.Float32, N: 1024, Count: 2}
+	if got, _ := Choose(&Setting{Hosts: 1, Apart: true}, &op); got.Algo != Tree {
+		t.Errorf("one host without shared memory: %v", got.Algo)
 	}
 }
 
@@ -140,18 +156,18 @@ func TestParseAlgos(t *testing.T) {
 		" ; ":                 "",
 		"ring":                "ring",
 		"RING , Direct":       "ring, oneshot, twoshot",
-		"^ring":               "oneshot, twoshot, others that NCCL has",
-		"^Tree":               "ring, oneshot, twoshot",
-		"auto":                "ring, oneshot, twoshot, others that NCCL has",
+		"^ring":               "oneshot, twoshot, tree, others that NCCL has",
+		"^Tree":               "ring, oneshot, twoshot, others that NCCL has",
+		"auto":                "ring, oneshot, twoshot, tree, others that NCCL has",
 		"NVLS,collnetdirect":  "others that NCCL has",
-		"ring;allreduce:tree": "others that NCCL has",
+		"ring;allreduce:tree": "tree",
 	} {
 		a := algos(t, text)
 		if got := a.set(coll.AllReduce); got.String() != want {
 			t.Errorf("%q means %q, wanted %q", text, got, want)
 		}
 	}
-	for _, text := range []string{"rign", "ring,", "^", "^ring,direct,tree", "allreduce:", "sum:ring", ":", "all reduce:ring",
+	for _, text := range []string{"rign", "ring,", "^", "^ring,direct,tree,nvls", "allreduce:", "sum:ring", ":", "all reduce:ring",
 		strings.Repeat("ring,", 2000)} {
 		if a, err := ParseAlgos(text); err == nil {
 			t.Errorf("%.40q was taken as %v", text, a)
@@ -168,9 +184,10 @@ func TestUnfit(t *testing.T) {
 	}{
 		{"", false, "[]"}, {"", true, "[]"}, {"ring", false, "[]"}, {"^tree", false, "[]"}, {"^ring", true, "[]"}, {"tree,ring", false, "[]"},
 		{"ring", true, "[all-reduce reduce reduce-scatter]"},
-		{"tree", false, "[all-reduce reduce broadcast all-gather reduce-scatter]"},
+		{"tree", false, "[reduce broadcast all-gather reduce-scatter]"},
+		{"nvls", false, "[all-reduce reduce broadcast all-gather reduce-scatter]"},
 		{"twoshot", false, "[broadcast all-gather reduce-scatter]"},
-		{"allreduce:tree;broadcast:ring", false, "[all-reduce]"},
+		{"allreduce:nvls;broadcast:ring", false, "[all-reduce]"},
 		{"gather:ring;scatter:direct;alltoall:twoshot", false, "[all-to-all gather]"},
 	} {
 		s := Setting{Algos: algos(t, c.list), Reproducible: c.reproducible}

@@ -1,6 +1,10 @@
 package proto
 
-import "hccl.dev/hccl/internal/coll"
+import (
+	"iter"
+
+	"hccl.dev/hccl/internal/coll"
+)
 
 // What tests in package proto_test see of the package.
 var (
@@ -23,6 +27,17 @@ func ChunkOf(op *Op, n, channels int, i uint64) int {
 func BlockOf(op *Op, buf Buffer, b int) (lo, n uint64) {
 	e := op.block(buf, b)
 	return e.lo, e.n
+}
+
+// Below goes through the children of a place in a tree of n, by the definition: whose place without its lowest bit it is.
+func Below(place, n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for p := place + 1; p < n; p++ {
+			if p&(p-1) == place && !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // Reach is one past the last element that op may touch, Blocks the number of a buffer's blocks.

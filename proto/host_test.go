@@ -55,6 +55,9 @@ func (c *call) hostSum(t testing.TB, i uint64) []byte {
 		red = coll.Sum
 	}
 	out := make([]byte, size)
+	if c.key.Algo == proto.Tree {
+		return c.hostTreeSum(t, red, terms, 0)
+	}
 	if c.key.Algo != proto.Ring {
 		c.submit(t, device.Cmd{Op: device.Reduce, Red: red, Scaled: -1}, out, terms...)
 		return out
@@ -68,6 +71,20 @@ func (c *call) hostSum(t testing.TB, i uint64) []byte {
 		}
 		c.submit(t, device.Cmd{Op: device.Reduce, Red: hop, Scaled: -1}, out, bytes.Clone(out), terms[(first+k)%n])
 	}
+	return out
+}
+
+// hostTreeSum is the sum of the terms from place on that are below it in the tree.
+func (c *call) hostTreeSum(t testing.TB, red coll.RedOp, terms [][]byte, place int) []byte {
+	all := [][]byte{terms[place]}
+	for child := range proto.Below(place, len(terms)) {
+		all = append(all, c.hostTreeSum(t, red, terms, child))
+	}
+	if red == coll.Avg && place > 0 {
+		red = coll.Sum
+	}
+	out := make([]byte, len(terms[place]))
+	c.submit(t, device.Cmd{Op: device.Reduce, Red: red, Scaled: -1}, out, all...)
 	return out
 }
 

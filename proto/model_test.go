@@ -128,6 +128,9 @@ func (c *call) want(r, block int, i uint64) porttest.Num {
 	case coll.ReduceScatter, coll.ReduceScatterV:
 		return c.sum((r+1)%c.key.N, r, i)
 	}
+	if c.key.Algo == proto.Tree {
+		return c.treeSum(0, i)
+	}
 	return c.sum(proto.ChunkOf(&c.ops[r], c.key.N, c.key.Channels, i), 0, i)
 }
 
@@ -149,6 +152,21 @@ func (c *call) sum(first, block int, i uint64) porttest.Num {
 		}
 	}
 	if c.red == coll.Avg {
+		v = porttest.Divide(v, c.typ, uint64(n))
+	}
+	return porttest.Round(c.typ, v)
+}
+
+// treeSum adds up one element of the ranks from place on that are below it in the tree, with one rounding at each of them.
+func (c *call) treeSum(place int, i uint64) porttest.Num {
+	acc, n, v := device.Accumulator(c.typ, c.red), c.key.N, c.given(place, 0, i)
+	for child := range proto.Below(place, n) {
+		v = porttest.Combine(acc, c.red, v, c.treeSum(child, i))
+	}
+	if n == 1 {
+		return v
+	}
+	if c.red == coll.Avg && place == 0 {
 		v = porttest.Divide(v, c.typ, uint64(n))
 	}
 	return porttest.Round(c.typ, v)

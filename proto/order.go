@@ -2,8 +2,9 @@ package proto
 
 import "fmt"
 
-// Order is in which order rings pass the ranks: neighbours are near each other where it is well chosen (package graph). Channels may
-// have different orders, so that they use different links; with more channels than orders these come again. It is immutable.
+// Order is in which order rings pass the ranks, and trees take them: neighbours are near each other where it is well chosen (package
+// graph). Channels may have different orders, so that they use different links; with more channels than orders these come again. It is
+// immutable.
 type Order struct {
 	rings []ring
 }
@@ -48,6 +49,9 @@ func newRing(ranks []int) (ring, error) {
 
 // of is how many ranks the rings pass.
 func (o *Order) of() int { return len(o.rings[0].ranks) }
+
+// place is where rank r stands on a channel.
+func (o *Order) place(channel, r int) int { return int(o.rings[channel%len(o.rings)].places[r]) }
 
 // around is the rank d places behind r on a channel.
 func (o *Order) around(channel, r, d int) int {

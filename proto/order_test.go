@@ -4,14 +4,16 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"hccl.dev/hccl/internal/coll"
 )
 
-// TestRingInAnyOrder checks the ring of every function with ranks shuffled, each channel in its own way, symbolically.
-func TestRingInAnyOrder(t *testing.T) {
+// TestInAnyOrder checks the ring of every function, and the tree, with ranks shuffled, each channel in its own way, symbolically.
+func TestInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 9))
 	for n := 2; n <= 9; n++ {
 		keys(n, func(k Key) {
-			if k.Algo != Ring || k.Channels > 2 {
+			if k.Algo.direct() || k.Channels > 2 {
 				return
 			}
 			order, err := NewOrder(rng.Perm(n), rng.Perm(n))
@@ -40,6 +42,33 @@ func TestRingFollowsOrder(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSmallSumsTakeFewMessages: a small all-reduce of many ranks on few hosts sends as many messages as there are ranks, there and back,
+// and few of them to other hosts. The direct forms would send one from each rank to each.
+func TestSmallSumsTakeFewMessages(t *testing.T) {
+	const n, hosts = 96, 4
+	choice, err := Choose(&Setting{Hosts: hosts}, &Op{Func: coll.AllReduce, Type: coll.Float32, N: n, Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, across := 0, 0
+	for _, p := range buildAll(t, Key{Func: coll.AllReduce, Algo: choice.Algo, N: n, Channels: 1}) {
+		for _, s := range p.Steps[0] {
+			switch {
+			case s.Out.Used && s.Out.Kind == All:
+				all, across = all+n-1, across+n-n/hosts
+			case s.Out.Used:
+				all++
+				if int(s.Out.Peer)/(n/hosts) != p.Rank/(n/hosts) {
+					across++
+				}
+			}
+		}
+	}
+	if all != 2*(n-1) || across > 4*hosts {
+		t.Errorf("%d messages, %d to other hosts; want %d, and %d at most", all, across, 2*(n-1), 4*hosts)
 	}
 }
 

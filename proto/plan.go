@@ -86,7 +86,7 @@ type Key struct {
 	Rank     int
 	Root     int // 0 where the function has none
 	Channels int
-	Order    *Order // around a ring; nil: that of the numbers. It counts for the ring alone
+	Order    *Order // around a ring, and in a tree; nil: that of the numbers
 }
 
 // Plan is one rank's part of a collective operation. It is immutable once built and may be run any number of times, by several

@@ -15,7 +15,7 @@ func (r *Run) Start(p *Plan, op *Op, t *Table, q device.Queue, slice uint64, tag
 		return fmt.Errorf("the plan of %s for rank %d of %d, root %d, does not serve %s on rank %d of %d, root %d",
 			p.Func, p.Rank, p.N, p.Root, op.Func, op.Rank, op.N, op.Root)
 	}
-	if p.Algo == Ring && op.Red == coll.Avg { // the one pair of plan and operation that only types decide
+	if !p.Algo.direct() && op.Red == coll.Avg { // the one pair of plan and operation that only types decide
 		if err := p.Algo.Fits(op.Func, op.Type, op.Red, op.N); err != nil {
 			return err
 		}
