@@ -87,8 +87,11 @@ func (l *Link) sendSome() (moved bool) {
 // jammed reports whether the only rail is full and so many peers wait that to go through them for nothing costs much. They are gone through
 // when it has room.
 func (l *Link) jammed() bool {
+	if len(l.active) < crowd || l.parting.Load() != 0 {
+		return false
+	}
 	open := l.live() | l.with(railSuspect)
-	if len(l.active) < crowd || open == 0 || open&(open-1) != 0 || l.parting.Load() != 0 {
+	if open == 0 || open&(open-1) != 0 {
 		return false
 	}
 	c := l.rails[bits.TrailingZeros64(open)].Load()
