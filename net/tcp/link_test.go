@@ -179,7 +179,12 @@ func TestEndIsReadBeforeTheGoodbye(t *testing.T) {
 	nodes := railed(t, 2, 2, loopback)
 	nodes[1].Take() // its process does not read
 	nodes[0].Fabric.Close(hang)
-	other := 1 - int(nodes[0].links[1].lead)
+	l := nodes[0].links[1]
+	l.tx.wait()
+	other := 1 - int(l.lead)
+	for !l.tx.pass() {
+		l.sendSome()
+	}
 	_ = unix.Shutdown(nodes[0].rail(1, other).fd, unix.SHUT_RDWR)
 	end := nodes[1].rail(0, other)
 	nodes[1].net.exclusively(func() {
