@@ -81,6 +81,8 @@ func TestChooseAcrossHosts(t *testing.T) {
 		{coll.AllReduce, 8, 2, 8, OneShot},
 		{coll.AllReduce, 16, 2, 8, Tree},
 		{coll.AllReduce, 16, 2, 8 << 10, Tree},
+		{coll.AllReduce, 8, 2, 64 << 10, Ring},
+		{coll.AllReduce, 16, 4, 64 << 10, Ring},
 		{coll.AllReduce, 1024, 4, 8, Tree}, // one shot would be 196,608 messages from each host
 		{coll.AllReduce, 1024, 4, 64 << 20, Ring},
 		{coll.AllReduce, 8, 8, 8, OneShot},

@@ -16,6 +16,7 @@ const (
 	innerStep  = 3e-6
 	perMessage = 2e-6
 	crossRate  = 1.2e9 // bytes/s each way
+	innerRate  = 2.4e9 // of a level of the tree, there and back
 )
 
 // order is the preference of the free choice for an operation of this size.
@@ -85,8 +86,9 @@ func (a *across) ring() float64 {
 	return shots*(a.h*(crossStep+perMessage)+(a.n-a.h)*innerStep) + bytes/crossRate
 }
 
-// tree is how long the tree takes. It enters and leaves a host about once each way, with the whole vector, and again at each level.
+// tree is how long the tree takes. It enters and leaves a host about once each way, with the whole vector, and again at each level; so does
+// memory within a host.
 func (a *across) tree() float64 {
-	hops := float64(bits.Len(uint(a.h) - 1))
-	return 2 * (hops*(crossStep+perMessage+a.size/crossRate) + float64(bits.Len(uint(a.m)-1))*innerStep)
+	hops, levels := float64(bits.Len(uint(a.h)-1)), float64(bits.Len(uint(a.m)-1))
+	return 2 * (hops*(crossStep+perMessage+a.size/crossRate) + levels*(innerStep+a.size/innerRate))
 }
