@@ -97,13 +97,6 @@ func (f *far) say(what string, args ...any) {
 	}
 }
 
-// needs is called from any thread when something is to be sent and there is no connection.
-func (f *far) needs() {
-	if !f.wanted.Swap(true) {
-		f.pool.hurry()
-	}
-}
-
 // connect waits until there is a connection.
 func (f *far) connect(lim boot.Limit) error {
 	for !f.link.Open() {
@@ -155,11 +148,10 @@ func (f *far) turn(now time.Time) (pace time.Duration, done bool) {
 	if f.link.Lost() != nil {
 		return idleTime, true
 	}
-	if !f.link.Open() {
+	if !f.link.Open() || !f.served() {
 		return f.raise(now), !f.used() && !f.wanted.Load()
 	}
 	f.began = time.Time{}
-	f.wanted.Store(false)
 	f.hangUp()
 	return min(f.lay(now), f.rest(now)), false
 }
