@@ -12,10 +12,12 @@ func (f *far) needs() {
 // served forgets that a connection was wanted, as there is one, and reports whether there still is: who asks for the next when the last has
 // just come to its end is not forgotten. Only the keeper makes connections.
 func (f *far) served() bool {
-	f.wanted.Store(false)
+	wanted := f.wanted.Swap(false)
 	if f.link.Open() {
 		return true
 	}
-	f.wanted.Store(true)
+	if wanted {
+		f.wanted.Store(true)
+	}
 	return false
 }

@@ -27,6 +27,9 @@ func TestWantedWhenTheLastOneEnds(t *testing.T) {
 	}
 	unix.Close(fds[1])
 	testkit.Eventually(t, patience, "end of the connection", func() bool { return !f.link.Open() })
+	if f.served() || f.wanted.Load() {
+		t.Errorf("there is none; nobody wants one, and one is wanted: %v", f.wanted.Load())
+	}
 	f.needs()
 	if f.served() || !f.wanted.Load() {
 		t.Error("what is wanted was forgotten")
