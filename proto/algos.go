@@ -115,7 +115,7 @@ func parseSet(list string) (AlgoSet, error) {
 		set |= s
 	}
 	if not {
-		set = every &^ set
+		set = every &^ (set | foreign)
 	}
 	if set == 0 {
 		return 0, fmt.Errorf("%q leaves no algorithm", list)

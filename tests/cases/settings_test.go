@@ -95,10 +95,11 @@ func TestForcedAlgorithms(t *testing.T) {
 		unfit  string // operations that the algorithms asked for cannot do, none: ""
 		others string // said instead
 	}{
-		{"NCCL_ALGO=Tree", "all-reduce, reduce, broadcast, all-gather, reduce-scatter", ""},
+		{"NCCL_ALGO=Tree", "reduce, broadcast, all-gather, reduce-scatter", ""},
 		{"NCCL_ALGO=NVLS", "all-reduce, reduce, broadcast, all-gather, reduce-scatter", ""},
 		{"NCCL_ALGO=CollnetDirect", "all-reduce, reduce, broadcast, all-gather, reduce-scatter", ""},
-		{"NCCL_ALGO=allreduce:tree;broadcast:ring", "all-reduce", ""},
+		{"NCCL_ALGO=allreduce:tree;broadcast:ring", "", ""},
+		{"NCCL_ALGO=allreduce:nvls;broadcast:tree", "all-reduce, broadcast", ""},
 		{"NCCL_ALGO=twoshot", "broadcast, all-gather, reduce-scatter", ""},
 		{"NCCL_ALGO=alltoall:ring", "all-to-all", ""},
 		{"NCCL_ALGO=Ring", "", ""},
