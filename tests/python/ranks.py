@@ -1,4 +1,5 @@
 """Runs ranks as processes that are forked from a parent which has loaded the library, or as threads."""
+import faulthandler
 import os
 import pickle
 import select
@@ -30,6 +31,8 @@ class Child:
         blob = b""
         while True:
             if not select.select([self.pipe], [], [], max(0, until - time.monotonic()))[0]:
+                os.kill(self.pid, signal.SIGUSR2)  # it says on standard error where its threads are
+                select.select([self.pipe], [], [], 1)
                 self.kill()
                 raise AssertionError(f"process {self.pid} is still running: it hangs")
             more = os.read(self.pipe, 1 << 16)
@@ -57,6 +60,8 @@ class Child:
 
 
 def _run(into, body, args):
+    faulthandler.register(signal.SIGUSR2)
+    os.environ.setdefault("HCCL_INIT_TIMEOUT", "15")  # whom it waits for is said before a test gives up
     try:
         said = (True, body(*args))
     except BaseException:  # a KeyboardInterrupt as well: the parent is to hear of it

@@ -53,6 +53,7 @@ class Interrupt(unittest.TestCase):
                 except nccl.Error as e:
                     said.append(e.text or "no text")
 
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
             started = threading.Event()
             thread = threading.Thread(target=worker)
             thread.start()

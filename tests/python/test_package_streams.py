@@ -226,11 +226,13 @@ class Order(unittest.TestCase):
 
     def test_functions(self):
         def body():
-            got, inside = [], []
+            got, inside, queued = [], [], threading.Event()
             with hccl.Stream() as stream:
+                stream.launch(queued.wait, ranks.LIMIT)  # none of what follows runs before all of it is queued
                 stream.launch(lambda: inside.append((threading.get_ident(), stream.query(), str(raised(stream.synchronize)))))
                 stream.launch(lambda: stream.launch(got.append, "later"))  # queues more on its own stream
                 stream.launch(got.append, "first")
+                queued.set()
                 stream.synchronize()
                 ((thread, query, waits),) = inside
                 return got, thread != threading.get_ident(), query, waits
