@@ -18,10 +18,10 @@ type Inbox struct {
 	closed  bool
 	awaits  int // connections that will come soon
 	arrived []arrival
-	changed chan struct{} // closed, and made anew, at each arrival
-	bell    int           // an eventfd that is rung at each arrival, for a wait in poll(2); -1: none
-	told    func()        // called at each arrival; nil: nobody is
-	answers map[uint8][]byte
+	changed chan struct{}    // closed, and made anew, at each arrival
+	bell    int              // an eventfd that is rung at each arrival, for a wait in poll(2); -1: none
+	told    func()           // called at each arrival; nil: nobody is
+	answers map[uint8][]byte // for each purpose, what an arrival hears before it is hung up on
 }
 
 type arrival struct {

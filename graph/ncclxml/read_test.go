@@ -155,7 +155,6 @@ func TestNotTopologies(t *testing.T) {
 	}
 }
 
-// NCCL ends at 256 elements; nothing here depends on how many there are.
 // A file that is too long is refused before it is read; what does not know its length when it has been read so far.
 func TestLongFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "long.xml")
@@ -183,6 +182,7 @@ func TestLongFiles(t *testing.T) {
 	}
 }
 
+// NCCL ends at 256 elements; nothing here depends on how many there are.
 func TestManyNodes(t *testing.T) {
 	var ports strings.Builder
 	for n := 2; n < 1000; n++ {
