@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hccl.dev/hccl/internal/coll"
+	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/shm"
 )
 
@@ -145,4 +146,17 @@ func TestRanksSpread(t *testing.T) {
 		}
 	}
 	w.destroy()
+}
+
+// A rank looks where the others are only where ranks outnumber the processors, and nobody has forbidden it.
+func TestWhoLooks(t *testing.T) {
+	for _, crowded := range []bool{false, true} {
+		for _, may := range []bool{false, true} {
+			c := &Comm{crowded: crowded, settings: &params.Values{Spread: may}}
+			(&batch{comms: []*Comm{c}}).spread()
+			if looks := c.among.looks > 0; looks != (crowded && may) {
+				t.Errorf("crowded %v, HCCL_SPREAD %v: looks %v", crowded, may, looks)
+			}
+		}
+	}
 }
