@@ -159,7 +159,7 @@ func (c *Comm) port() string {
 	if c.net == nil || len(c.peers[c.rank].Addrs) == 0 {
 		return ""
 	}
-	nics := pool.svc.Interfaces()
+	nics := pool.Interfaces()
 	if k := slices.Index(c.nearCards(nics), true); k >= 0 {
 		return nics[k].Name
 	}

@@ -102,7 +102,7 @@ func (c *Comm) release() {
 			drain = abandonTime
 		}
 		c.net.Close(drain)
-		pool.leave(c)
+		pool.Leave(user{c})
 	}
 	if c.hot != nil {
 		c.hot.Free()

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hccl.dev/hccl/core/links"
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
@@ -46,9 +47,9 @@ type Comm struct {
 	seg   *shm.Segment // shared with all ranks, or this rank's own mirror of the others over TCP; nil for one rank
 	near  *shm.Segment // shared with the ranks of this host where others are elsewhere, for data alone; else nil
 	hot   *fast.Hot
-	net   *tcp.Fabric // nil where all ranks share memory
-	wide  bool        // its ranks do not all share memory
-	fars  []*far      // by rank: the processes of the others; nil for those in this one
+	net   *tcp.Fabric  // nil where all ranks share memory
+	wide  bool         // its ranks do not all share memory
+	fars  []*links.Far // by rank: the processes of the others; nil for those in this one
 	ports proto.Ports
 	table *proto.Table
 	queue device.Queue

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hccl.dev/hccl/core/boot"
+	"hccl.dev/hccl/core/links"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/shm"
 )
@@ -211,22 +212,23 @@ func (c *Comm) joinTCP() error {
 		return err
 	}
 	boundStaging(c.settings)
-	c.net = tcp.New(pool.net, binary.LittleEndian.Uint64(c.secret[:]), c.rank, c.n, func() { c.seg.Ring(c.rank) })
+	c.net = tcp.New(pool.Net(), binary.LittleEndian.Uint64(c.secret[:]), c.rank, c.n, func() { c.seg.Ring(c.rank) })
 	c.net.Use(c.agreed.slots)
 	c.net.OnControl(c.hear)
 	c.net.OnGone(c.lost)
-	pool.net.Tune(c.netOptions())
+	pool.Net().Tune(c.netOptions())
 	c.ports = c.net
-	c.fars = make([]*far, c.n)
+	c.fars = make([]*links.Far, c.n)
 	if c.near != nil {
 		c.ports = newMixedPorts(c.near, c.net, c.queue)
 	}
+	terms := c.linkTerms()
 	for r := range c.n {
 		if r == c.rank {
 			continue
 		}
 		var link *tcp.Link
-		link, c.fars[r] = pool.reach(c, r)
+		link, c.fars[r] = pool.Reach(&links.Tie{User: user{c}, Here: c.rank, There: r, Peer: &c.peers[r], Remote: c.isRemote(r), Terms: terms})
 		if err := c.net.Join(r, link); err != nil {
 			return failf(ResultOf(err), "rank %d cannot be joined to rank %d: %w", c.rank, r, err).of(r)
 		}
@@ -240,7 +242,7 @@ func (c *Comm) connectAll(lim boot.Limit) error {
 		if f == nil {
 			continue
 		}
-		if err := f.connect(lim); err != nil {
+		if err := f.Connect(lim); err != nil {
 			return failf(ResultOf(err), "rank %d cannot connect to rank %d: %w", c.rank, r, err).of(r)
 		}
 	}

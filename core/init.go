@@ -69,7 +69,7 @@ func (c *Comm) meet(s *InitSpec) error {
 		return nil
 	}
 	deadline := time.Now().Add(c.settings.InitTimeout)
-	svc, err := pool.open()
+	svc, err := pool.Open(pin)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,12 @@ func (c *Comm) meet(s *InitSpec) error {
 func (c *Comm) describe(svc *boot.Service) *wire.Peer {
 	me := self()
 	p := &wire.Peer{Library: Library, PID: me.pid, Started: me.started, BootID: me.bootID, NetNS: me.netNS, PIDNS: me.pidNS,
-		SegmentKey: newKey(), Door: svc.NewKey(), Process: pool.name, Token: pool.own,
+		SegmentKey: newKey(), Door: svc.NewKey(),
 		Addrs: svc.Addrs(), Rails: svc.Rails(), Settings: shared(c.settings), Device: int32(c.device)}
 	if c.settings.HostID != "" {
 		p.BootID = "NCCL_HOSTID=" + c.settings.HostID
 	}
+	p.Process, p.Token = pool.Name()
 	p.NUMA, p.Cache = standing()
 	c.describeTopology(p)
 	if c.settings.ShmDisable {

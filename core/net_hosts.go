@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"hccl.dev/hccl/core/links"
 	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
@@ -112,6 +113,27 @@ func (c *Comm) netOptions() tcp.Options {
 	}
 	return tcp.Options{Rate: uint64(v.NetRate) * 1e6 / 8, TrafficClass: v.NetClass, SendBuffer: int(v.SocketSendBuffer),
 		ReceiveBuffer: int(v.SocketRecvBuffer), LargeFirst: v.NetPolicy == "large-first", ZeroCopy: v.NetZeroCopy, Keepalive: v.NetKeepalive}
+}
+
+// pool is the connections of this process to others.
+var pool links.Pool
+
+// user is a communicator as the pool knows it.
+type user struct{ *Comm }
+
+func (u user) Label() string { return u.label() }
+func (u user) Closing() bool { return u.closing.Load() }
+
+// linkTerms are those of this rank's connections.
+func (c *Comm) linkTerms() *links.Terms {
+	v := c.settings
+	return &links.Terms{Cross: v.CrossNIC != 0, Sockets: socketsOf(v), Idle: v.NetIdle, Patience: v.PeerTimeout, Distant: c.distantCards}
+}
+
+// isRemote reports whether rank r is on another host, or cut off from this one as if it were.
+func (c *Comm) isRemote(r int) bool {
+	me, p := &c.peers[c.rank], &c.peers[r]
+	return me.BootID != p.BootID || me.NetNS != p.NetNS
 }
 
 // socketsOf is how many connections each rail has.

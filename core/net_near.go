@@ -27,7 +27,7 @@ func (c *Comm) nearCards(nics []boot.Interface) []bool {
 
 // distantCards are the addresses of interfaces that are left to other processes of this host while near ones do.
 func (c *Comm) distantCards() (addrs []netip.Addr) {
-	nics := pool.svc.Interfaces()
+	nics := pool.Interfaces()
 	near := c.nearCards(nics)
 	if near == nil || !c.shares() {
 		return nil

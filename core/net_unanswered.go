@@ -17,7 +17,7 @@ func (c *Comm) unanswered(waited time.Duration) error {
 	var ranks []int
 	var ways []string
 	for r := range c.n {
-		if c.fars[r] == nil || c.fars[r].link.Stuck() < c.settings.PeerTimeout {
+		if c.fars[r] == nil || c.fars[r].Stuck() < c.settings.PeerTimeout {
 			continue
 		}
 		ranks = append(ranks, r)
@@ -33,7 +33,7 @@ func (c *Comm) unanswered(waited time.Duration) error {
 
 // wayTo are the ends of the first connection to rank r.
 func (c *Comm) wayTo(r int) string {
-	local, remote := c.fars[r].ends()
+	local, remote := c.fars[r].Ends()
 	if name := boot.InterfaceOf(local); name != "" {
 		return fmt.Sprintf("%v on %s to %v", local, name, remote)
 	}

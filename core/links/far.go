@@ -1,4 +1,4 @@
-package core
+package links
 
 import (
 	"cmp"
@@ -19,22 +19,19 @@ import (
 //	unknown ── reach ──> at rest ── something to send ──> being connected ──> connected
 //	                       ^                                                    │
 //	                       └──────────── idle for HCCL_NET_IDLE ────────────────┘
-type far struct {
-	pool     *netPool
-	name     [16]byte
-	token    [16]byte
-	secret   secret
-	inbox    *boot.Inbox
-	link     *tcp.Link
-	addrs    []netip.AddrPort
-	rails    []netip.AddrPort // of the interfaces there that are to carry data
-	remote   bool             // on another host
-	dials    bool             // this process does, the other one knocks
-	distant  []netip.Addr     // of cards here that are nearer to other processes
-	sockets  int              // by each rail that this process dials
-	cross    bool             // a router may join interfaces of different places
-	idle     time.Duration    // after which the sockets are let go of; 0: never
-	patience time.Duration    // with one that does not answer
+type Far struct {
+	pool    *Pool
+	name    [16]byte
+	token   [16]byte
+	secret  secret
+	inbox   *boot.Inbox
+	link    *tcp.Link
+	addrs   []netip.AddrPort
+	rails   []netip.AddrPort // of the interfaces there that are to carry data
+	remote  bool             // on another host
+	dials   bool             // this process does, the other one knocks
+	distant []netip.Addr     // of cards here that are nearer to other processes
+	terms   Terms
 
 	call    *boot.Attempt               // the first connection, or a knock, under way
 	began   time.Time                   // since when a connection is wanted
@@ -56,49 +53,55 @@ type far struct {
 
 // user is a rank of a communicator that is in the other process.
 type user struct {
-	comm *Comm
+	User
 	rank int
 }
 
-func (f *far) enter(c *Comm, r int) {
+func (f *Far) enter(u User, rank int) {
 	f.mu.Lock()
-	f.users = append(f.users, user{c, r})
+	f.users = append(f.users, user{u, rank})
 	f.mu.Unlock()
 }
 
-func (f *far) leave(c *Comm) {
+func (f *Far) leave(u User) {
 	f.mu.Lock()
-	f.users = slices.DeleteFunc(f.users, func(u user) bool { return u.comm == c })
+	f.users = slices.DeleteFunc(f.users, func(o user) bool { return o.User == u })
 	f.mu.Unlock()
 }
 
-func (f *far) used() bool {
+func (f *Far) used() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.users) > 0
 }
 
 // label names the process by a rank, for the log.
-func (f *far) label() (label string, rank int) {
+func (f *Far) label() (label string, rank int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.users {
-		if u := &f.users[i]; !u.comm.closing.Load() {
-			return u.comm.label(), u.rank
+		if u := &f.users[i]; !u.Closing() {
+			return u.Label(), u.rank
 		}
 	}
 	return "that has ended", -1
 }
 
-func (f *far) say(what string, args ...any) {
+func (f *Far) say(what string, args ...any) {
 	if log.On(log.LevelInfo, log.Net) {
 		label, _ := f.label()
 		log.Info(log.Net, "communicator %s: %s", label, fmt.Sprintf(what, args...))
 	}
 }
 
-// connect waits until there is a connection.
-func (f *far) connect(lim boot.Limit) error {
+// Remote reports whether the process is on another host.
+func (f *Far) Remote() bool { return f.remote }
+
+// Stuck is for how long nothing has moved though something is to be sent.
+func (f *Far) Stuck() time.Duration { return f.link.Stuck() }
+
+// Connect waits until there is a connection.
+func (f *Far) Connect(lim boot.Limit) error {
 	for !f.link.Open() {
 		f.needs()
 		if err := f.link.Lost(); err != nil {
@@ -112,7 +115,7 @@ func (f *far) connect(lim boot.Limit) error {
 }
 
 // await returns when the connection may be there, after a moment at most, or with the reason to wait no longer.
-func (f *far) await(lim *boot.Limit) error {
+func (f *Far) await(lim *boot.Limit) error {
 	f.mu.Lock()
 	changed, why := f.changed, f.why
 	f.mu.Unlock()
@@ -122,8 +125,7 @@ func (f *far) await(lim *boot.Limit) error {
 		}
 	}
 	if !lim.Deadline.IsZero() && time.Now().After(lim.Deadline) {
-		return failf(Timeout, "there is no connection within the time allowed for init: %s",
-			cmp.Or(why, "the other end was asked to connect and has not"))
+		return &LateError{cmp.Or(why, "the other end was asked to connect and has not")}
 	}
 	timer := time.NewTimer(abortTime)
 	defer timer.Stop()
@@ -134,8 +136,20 @@ func (f *far) await(lim *boot.Limit) error {
 	return nil
 }
 
+// LateError is a connection that was not there when the limit passed.
+type LateError struct{ Why string }
+
+func (e *LateError) Error() string {
+	return "there is no connection within the time allowed for init: " + e.Why
+}
+
+// Result is the ncclResult_t of the error.
+func (e *LateError) Result() int { return timeout }
+
+const timeout = 8 // ncclTimeout
+
 // change wakes those who wait for a connection.
-func (f *far) change() {
+func (f *Far) change() {
 	f.mu.Lock()
 	close(f.changed)
 	f.changed = make(chan struct{})
@@ -143,7 +157,7 @@ func (f *far) change() {
 }
 
 // turn goes on with what is under way, and says when to come again. done: it can be forgotten if nobody uses it.
-func (f *far) turn(now time.Time) (pace time.Duration, done bool) {
+func (f *Far) turn(now time.Time) (pace time.Duration, done bool) {
 	f.accept()
 	if f.link.Lost() != nil {
 		return idleTime, true
@@ -157,7 +171,7 @@ func (f *far) turn(now time.Time) (pace time.Duration, done bool) {
 }
 
 // accept takes the connections that have arrived, and the knocks.
-func (f *far) accept() {
+func (f *Far) accept() {
 	for {
 		purpose, _, conn, ok := f.inbox.Next(purposeKnock, purposeRail+tcp.MaxRails-1)
 		if !ok {
@@ -173,7 +187,7 @@ func (f *far) accept() {
 }
 
 // raise makes the first connection if one is wanted, or has the other process make it.
-func (f *far) raise(now time.Time) (pace time.Duration) {
+func (f *Far) raise(now time.Time) (pace time.Duration) {
 	if !f.wanted.Load() || f.link.Parts() || f.call == nil && now.Before(f.again) {
 		return tendTime
 	}
@@ -198,8 +212,9 @@ func (f *far) raise(now time.Time) (pace time.Duration) {
 		f.again = now.Add(knockTime)
 	case f.call.Refused():
 		f.fail(fmt.Errorf("it listens no more at %s", f.call.Reasons()))
-	case now.Sub(f.began) > f.patience:
-		f.fail(fmt.Errorf("it cannot be reached for %v at %s; raise HCCL_PEER_TIMEOUT if the network needs longer", f.patience, f.call.Reasons()))
+	case now.Sub(f.began) > f.terms.Patience:
+		f.fail(fmt.Errorf("it cannot be reached for %v at %s; raise HCCL_PEER_TIMEOUT if the network needs longer", f.terms.Patience,
+			f.call.Reasons()))
 	case err != nil:
 		f.mu.Lock()
 		f.why = f.call.Reasons()
@@ -211,7 +226,7 @@ func (f *far) raise(now time.Time) (pace time.Duration) {
 	return attendTime
 }
 
-func (f *far) fail(why error) {
+func (f *Far) fail(why error) {
 	f.hangUp()
 	f.link.Fail(why)
 	f.change()
@@ -222,7 +237,7 @@ const (
 	knockTime = 500 * time.Millisecond // before one knocks again
 )
 
-func (f *far) hangUp() {
+func (f *Far) hangUp() {
 	if f.call != nil {
 		f.call.Close()
 		f.call = nil
@@ -230,7 +245,7 @@ func (f *far) hangUp() {
 }
 
 // add hands a connection over to the link.
-func (f *far) add(rail int, conn boot.Conn) {
+func (f *Far) add(rail int, conn boot.Conn) {
 	if f.remote {
 		f.pool.svc.Pin(conn.FD)
 	}
@@ -254,28 +269,28 @@ func (f *far) add(rail int, conn boot.Conn) {
 }
 
 // rest lets go of sockets that nothing has gone by for a while.
-func (f *far) rest(now time.Time) (pace time.Duration) {
+func (f *Far) rest(now time.Time) (pace time.Duration) {
 	moved, waits := f.link.Moved()
 	if moved != f.moved || waits || f.still.IsZero() {
 		f.moved, f.still = moved, now
 	}
-	if f.idle > 0 && now.Sub(f.still) >= f.idle {
-		f.say("connections to %v are closed after %v without use, and made again when they are needed", f.addrs[0].Addr(), f.idle)
+	if f.terms.Idle > 0 && now.Sub(f.still) >= f.terms.Idle {
+		f.say("connections to %v are closed after %v without use, and made again when they are needed", f.addrs[0].Addr(), f.terms.Idle)
 		f.link.Part()
 		return tendTime
 	}
-	return max(min(idleTime, f.idle/4), attendTime)
+	return max(min(idleTime, f.terms.Idle/4), attendTime)
 }
 
-// ends are those of the first connection.
-func (f *far) ends() (local, remote netip.Addr) {
+// Ends are those of the first connection.
+func (f *Far) Ends() (local, remote netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.first[0], f.first[1]
 }
 
 // end gives up what is kept of the process. Nobody uses it.
-func (f *far) end() {
+func (f *Far) end() {
 	f.hangUp()
 	f.aid.hangUp()
 	f.drop()

@@ -1,4 +1,4 @@
-package core
+package links
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func (a *relief) hangUp() {
 }
 
 // relieve goes on with what is laid beside rails that stand still, and reports whether anything is. Both processes do so.
-func (f *far) relieve(now time.Time) (busy bool) {
+func (f *Far) relieve(now time.Time) (busy bool) {
 	a := &f.aid
 	switch {
 	case f.link.Stuck() < relieveAfter:
@@ -61,7 +61,7 @@ func (f *far) relieve(now time.Time) (busy bool) {
 }
 
 // lend goes on with the rail, and reports whether it is being laid.
-func (f *far) lend(a *relief, now time.Time) bool {
+func (f *Far) lend(a *relief, now time.Time) bool {
 	if a.attempt == nil {
 		if a.rail = f.link.Spare(f.dials); a.rail < 0 {
 			return false
@@ -94,7 +94,7 @@ func (f *far) lend(a *relief, now time.Time) bool {
 }
 
 // choose takes the way of a rail that the other end let go of just now, as its path is there, else each way in turn.
-func (f *far) choose(a *relief) {
+func (f *Far) choose(a *relief) {
 	ways := f.ways()
 	if k := a.ended.Load(); k > 0 {
 		if at := slices.IndexFunc(ways, func(w way) bool { return w.ends() == f.carried[k-1] }); at >= 0 {
@@ -109,7 +109,7 @@ func (f *far) choose(a *relief) {
 	a.tries++
 }
 
-func (f *far) sayRelief(a *relief) {
+func (f *Far) sayRelief(a *relief) {
 	stuck := f.link.Stuck().Seconds()
 	label, rank := f.label()
 	if a.way.by.Segment == 0 {
@@ -123,7 +123,7 @@ func (f *far) sayRelief(a *relief) {
 }
 
 // ways are those to the process: first the one of the first connection, then each interface with each address that it may lead to.
-func (f *far) ways() []way {
+func (f *Far) ways() []way {
 	list := []way{{to: netip.AddrPortFrom(f.first[1], f.addrs[0].Port())}}
 	for _, n := range f.pool.svc.Interfaces() {
 		if n.Addr == f.first[0] {

@@ -1,4 +1,4 @@
-package core
+package links
 
 import (
 	"net/netip"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"hccl.dev/hccl/core/boot"
-	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/net/tcp"
 )
 
@@ -64,30 +63,25 @@ func TestRailsOfOnePlace(t *testing.T) {
 	}
 }
 
+// comm is a User.
+type comm struct {
+	name string
+	ends bool
+}
+
+func (c *comm) Label() string { return c.name }
+func (c *comm) Closing() bool { return c.ends }
+
 // A rail is lost to a communicator that still needs it: not to one that is being ended, whose peers may end first.
 func TestWhoLosesARail(t *testing.T) {
-	ends, goes := &Comm{n: 4, name: "ends"}, &Comm{n: 4, name: "goes on"}
-	ends.closing.Store(true)
-	f := &far{users: []user{{ends, 1}, {goes, 2}}}
+	ends, goes := &comm{name: "ends", ends: true}, &comm{name: "goes on"}
+	f := &Far{users: []user{{ends, 1}, {goes, 2}}}
 	if label, rank := f.label(); label != "goes on" || rank != 2 {
 		t.Errorf("rank %d of %q", rank, label)
 	}
 	f.leave(goes)
 	if label, rank := f.label(); rank != -1 {
 		t.Errorf("rank %d of %q, which ends", rank, label)
-	}
-}
-
-// The product of NCCL's two settings counts, as far as there are numbers.
-func TestHowManySockets(t *testing.T) {
-	for want, v := range map[int]params.Values{
-		1:              {SocketThreads: 1, ThreadSockets: 1},
-		6:              {SocketThreads: 3, ThreadSockets: 2},
-		tcp.MaxSockets: {SocketThreads: 16, ThreadSockets: 64},
-	} {
-		if got := socketsOf(&v); got != want {
-			t.Errorf("%d times %d sockets are %d, want %d", v.SocketThreads, v.ThreadSockets, got, want)
-		}
 	}
 }
 

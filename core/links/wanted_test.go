@@ -1,7 +1,8 @@
-package core
+package links
 
 import (
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -11,7 +12,7 @@ import (
 
 // Who asks for a connection when the last one has just ended is heard, also by a keeper that has seen that one a moment before.
 func TestWantedWhenTheLastOneEnds(t *testing.T) {
-	f := &far{pool: &netPool{kick: make(chan struct{}, 1)}}
+	f := &Far{pool: &Pool{kick: make(chan struct{}, 1)}}
 	f.link = tcp.NewNet().NewLink(f.needs)
 	defer f.link.Close()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
@@ -26,7 +27,7 @@ func TestWantedWhenTheLastOneEnds(t *testing.T) {
 		t.Errorf("there is a connection, and one is wanted: %v", f.wanted.Load())
 	}
 	unix.Close(fds[1])
-	testkit.Eventually(t, patience, "end of the connection", func() bool { return !f.link.Open() })
+	testkit.Eventually(t, 20*time.Second, "end of the connection", func() bool { return !f.link.Open() })
 	if f.served() || f.wanted.Load() {
 		t.Errorf("there is none; nobody wants one, and one is wanted: %v", f.wanted.Load())
 	}

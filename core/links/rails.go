@@ -1,4 +1,4 @@
-package core
+package links
 
 import (
 	"net/netip"
@@ -7,12 +7,11 @@ import (
 
 	"hccl.dev/hccl/core/boot"
 	"hccl.dev/hccl/net/tcp"
-	"hccl.dev/hccl/proto/wire"
 )
 
 // Further rails to a process on another host, where both hosts have several interfaces, are laid beside the work: init waits for one
 // connection alone, and interfaces that lead nowhere cost nobody anything. Those that fail are laid anew, as often as it takes; and where
-// nothing moves at all others are tried (net_relief.go).
+// nothing moves at all others are tried (relief.go).
 //
 // The process that dials goes from one of its interfaces to one of the other's addresses, and numbers the rail; the other one takes
 // what arrives.
@@ -39,16 +38,10 @@ const (
 	briefTime     = 10 * time.Second
 )
 
-// isRemote reports whether a peer is on another host, or cut off from this one as if it were.
-func (c *Comm) isRemote(p *wire.Peer) bool {
-	me := &c.peers[c.rank]
-	return me.BootID != p.BootID || me.NetNS != p.NetNS
-}
-
 // plan lists the rails to be dialled, once the first connection is there: that one's way, should it fail while others go on, then each
 // interface of ours with an address on its own network, or, where it has none there, with one that no other interface of ours reaches
 // directly. Each interface of either side is in one of them. Where the first connection is made anew by another way, so is the plan.
-func (f *far) plan(now time.Time) {
+func (f *Far) plan(now time.Time) {
 	if !f.dials || !f.remote || f.planned == f.first {
 		return
 	}
@@ -58,7 +51,7 @@ func (f *far) plan(now time.Time) {
 	it := f.wants[0]
 	it.worked, it.laid, it.pause = true, now, railPause
 	nics := f.pool.svc.Interfaces()
-	for k, p := range pairRails(nics, f.rails, f.first, f.cross) {
+	for k, p := range pairRails(nics, f.rails, f.first, f.terms.Cross) {
 		if path := k + 1; path < tcp.MaxPaths {
 			f.want(path, way{nics[p[0]], f.rails[p[1]]})
 		}
@@ -66,14 +59,14 @@ func (f *far) plan(now time.Time) {
 }
 
 // want plans the sockets of a path.
-func (f *far) want(path int, w way) {
-	for k := range f.sockets {
+func (f *Far) want(path int, w way) {
+	for k := range f.terms.Sockets {
 		f.wants = append(f.wants, &wantedRail{rail: tcp.Rail(path, k), by: w.by, to: w.to})
 	}
 }
 
 // drop gives up what was planned.
-func (f *far) drop() {
+func (f *Far) drop() {
 	for _, w := range f.wants {
 		w.hangUp()
 	}
@@ -109,7 +102,7 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 }
 
 // lay goes on with the rails that are not there, and says when to come again.
-func (f *far) lay(now time.Time) (pace time.Duration) {
+func (f *Far) lay(now time.Time) (pace time.Duration) {
 	pace = idleTime
 	if f.link.Parts() { // it is let go of
 		return tendTime
@@ -130,7 +123,7 @@ func (f *far) lay(now time.Time) (pace time.Duration) {
 }
 
 // dial goes on with a rail and reports whether it is being laid.
-func (f *far) dial(w *wantedRail, now time.Time) bool {
+func (f *Far) dial(w *wantedRail, now time.Time) bool {
 	if w.attempt == nil {
 		path, socket := tcp.Place(w.rail)
 		if f.link.Live(w.rail) || !f.used() || socket > 0 && !f.link.Live(path) { // whether it leads there one tries alone
