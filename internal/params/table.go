@@ -37,6 +37,7 @@ type Values struct {
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketThreads, ThreadSockets  int           // whose product is the sockets of each rail
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
+	EagerLimit                    int64         // bytes of a message that goes at once
 	NetSlots                      int           // slices of a flow on their way
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	NetIdle                       time.Duration // until unused connections are let go of, 0: never
@@ -176,6 +177,8 @@ var table = []Knob{
 		count(1, 64, func(v *Values) *int { return &v.ThreadSockets })},
 	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
+	{"HCCL_EAGER_LIMIT", "-1", "Bytes up to which a message goes without its receive; -1: 8 KiB in shared memory, 32 KiB over TCP.",
+		bytes(-1, 128<<10, func(v *Values) *int64 { return &v.EagerLimit })},
 	{"HCCL_NET_SLOTS", "32", "Slices of a channel that may be on their way to a rank over TCP before it has read any; each waits in staging.",
 		count(8, 32, func(v *Values) *int { return &v.NetSlots })},
 	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",
