@@ -1,6 +1,9 @@
 package tcp
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // of finds whose frame h is, nil: of nobody who is still there. Frames of one peer mostly come together.
 func (c *conn) of(h *header) *peer {
@@ -102,6 +105,8 @@ func (c *conn) dropped(rail uint64) {
 		return
 	}
 	if d := c.link.rails[rail].Load(); d != nil {
+		now := time.Now()
+		c.link.upset.Store(&now)
 		d.fail(&GoneError{Cause: errDropped})
 	}
 }

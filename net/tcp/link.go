@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"hccl.dev/hccl/internal/secure"
 )
@@ -24,6 +25,8 @@ type Link struct {
 	orphans atomic.Uint64                  // bits of rails whose unacked slices others are to take
 	drops   atomic.Uint64                  // bits of rails that the other process is to be told of as given up
 	stuck   atomic.Int64                   // nanoseconds for which nothing has moved on any rail
+	upset   atomic.Pointer[time.Time]      // when either end gave a rail up last, as it stood still; nil: never
+	moving  time.Time                      // since when any path has moved; guarded by Net.tending
 	parting atomic.Uint64                  // bits of rails that are to say goodbye
 	fresh   atomic.Pointer[peer]           // a stack of peers with something to send that are not in active yet
 	dead    atomic.Pointer[goneReason]     // set once
