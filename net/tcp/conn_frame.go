@@ -35,6 +35,9 @@ func (c *conn) frame(h *header) error {
 		c.link.flush()
 		return nil
 	}
+	if h.typ == frameAnnounce || h.typ == frameLeave {
+		return c.announced(h)
+	}
 	p := c.of(h)
 	if p == nil {
 		return c.stray(h)
@@ -48,7 +51,7 @@ func (c *conn) frame(h *header) error {
 		return c.slice(p, h)
 	case frameAck:
 		return c.acked(p, h)
-	case frameControl, frameLeave:
+	case frameControl:
 		b := c.recv.stash[c.recv.r:][:h.length]
 		c.recv.r += len(b)
 		return c.control(p, h, b)
@@ -89,13 +92,7 @@ func (c *conn) control(p *peer, h *header, b []byte) error {
 		return nil
 	}
 	p.heard.Store(heard + 1)
-	switch {
-	case h.typ == frameLeave:
-		p.quits, p.total = true, h.ack
-		p.parts()
-	case p.f.onControl != nil && !p.f.closed.Load():
-		p.f.onControl(p.rank, b)
-	}
+	p.hear(b)
 	return nil
 }
 
