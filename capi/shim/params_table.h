@@ -75,6 +75,7 @@ static const struct hccl_param hccl_params[] = {
   {"HCCL_STAGING_STEP", HCCL_PARAM_INT, "2", 0, 2, 8, NULL},
   {"HCCL_STAGING_LOCK", HCCL_PARAM_BOOL, "1", 0, 0, 1, NULL},
   {"HCCL_STAGING_HUGE", HCCL_PARAM_BOOL, "1", 0, 0, 1, NULL},
+  {"HCCL_REG_CACHE_ENTRIES", HCCL_PARAM_INT, "8192", 0, 0, 1048576, NULL},
   {"NCCL_SOCKET_INLINE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_SOCKET_MIN_TASKSIZE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_SOCKET_POLL_TIMEOUT_MSEC", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
@@ -361,5 +362,5 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_WIN_ENABLE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_WIN_STRIDE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
 };
-enum { HCCL_PARAMS = 345 };
+enum { HCCL_PARAMS = 346 };
 #endif

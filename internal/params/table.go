@@ -49,6 +49,7 @@ type Values struct {
 	StagingGrowth                 int64         // bytes
 	StagingStep                   int           // from a class to the next: 2, 4 or 8 times
 	StagingLock, StagingHuge      bool          // where the system allows it
+	RegCacheEntries               int           // registrations that are kept, 0: none after use
 	TopoFile, TopoDumpFile        string        // paths, "": none
 	TopoDumpRank                  int           // who writes TopoDumpFile
 	GraphFile, GraphDumpFile      string        // paths, "": none
@@ -207,6 +208,8 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.StagingLock })},
 	{"HCCL_STAGING_HUGE", "1", "1: buffers of 64 KiB and more are on huge pages where the kernel allows them.",
 		flag(func(v *Values) *bool { return &v.StagingHuge })},
+	{"HCCL_REG_CACHE_ENTRIES", "8192", "Registrations of memory that are kept; the one unused for longest gives way; 0: none, nor any watch.",
+		count(0, 1<<20, func(v *Values) *int { return &v.RegCacheEntries })},
 }
 
 // maxChannels is NCCL's bound (MAXCHANNELS in its public header's documentation of minCTAs and maxCTAs).
