@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/testkit"
 )
 
@@ -73,10 +72,6 @@ func steadyState() testkit.Books {
 		t := &testing.T{}
 		testkit.SetAlways("NCCL_SHM_DISABLE", disable)
 		w := newWorld(t, 2)
-		buf := make([]byte, 1)
-		if h, err := w.comms[0].Register(device.BytesPtr(buf), 1); err == nil {
-			_ = w.comms[0].Deregister(h)
-		}
 		w.destroy()
 	}
 	testkit.SetAlways("NCCL_SHM_DISABLE", "")

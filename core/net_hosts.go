@@ -136,9 +136,12 @@ func (c *Comm) isRemote(r int) bool {
 	return me.BootID != p.BootID || me.NetNS != p.NetNS
 }
 
-// socketsOf is how many connections each rail has.
+// socketsOf is how many connections each rail has, 0 where the user has not said.
 func socketsOf(v *params.Values) int {
-	n := v.SocketThreads * v.ThreadSockets
+	if v.SocketThreads == 0 && v.ThreadSockets == 0 {
+		return 0
+	}
+	n := max(v.SocketThreads, 1) * max(v.ThreadSockets, 1)
 	if n > tcp.MaxSockets {
 		log.WarnOnce("sockets of a rail", "NCCL_SOCKET_NTHREADS (%d) times NCCL_NSOCKS_PERTHREAD (%d) are %d sockets by each interface to "+
 			"another process: %d are used", v.SocketThreads, v.ThreadSockets, n, tcp.MaxSockets)

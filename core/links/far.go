@@ -34,17 +34,16 @@ type Far struct {
 	terms   Terms
 
 	call    *boot.Attempt               // the first connection, or a knock, under way
-	called  time.Time                   // when call began
 	began   time.Time                   // since when a connection is wanted
 	again   time.Time                   // when to knock again
 	wants   []*wantedRail               // those that this process dials once there is one
 	planned [2]netip.Addr               // first, as wants were made for it
 	carried [tcp.MaxRails][2]netip.Addr // ends of the last connection of each rail
+	widths  [tcp.MaxPaths]*width        // of those that follow the load; nil: the user has said, or there is no such path
 	aid     relief                      // one beside rails that stand still
 	moved   uint64                      // what had passed by the link at the last look
 	still   time.Time                   // since when nothing more has
 	wanted  atomic.Bool                 // somebody needs a connection
-	last    atomic.Int32                // 1 + the rail that the other end let go of, and no other was left; 0: none
 
 	mu      sync.Mutex
 	first   [2]netip.Addr // the ends of rail 0; written under mu
@@ -138,18 +137,6 @@ func (f *Far) await(lim *boot.Limit) error {
 	return nil
 }
 
-// LateError is a connection that was not there when the limit passed.
-type LateError struct{ Why string }
-
-func (e *LateError) Error() string {
-	return "there is no connection within the time allowed for init: " + e.Why
-}
-
-// Result is the ncclResult_t of the error.
-func (e *LateError) Result() int { return timeout }
-
-const timeout = 8 // ncclTimeout
-
 // change wakes those who wait for a connection.
 func (f *Far) change() {
 	f.mu.Lock()
@@ -165,6 +152,7 @@ func (f *Far) turn(now time.Time) (pace time.Duration, done bool) {
 		return idleTime, true
 	}
 	if !f.link.Open() || !f.served() {
+		f.narrow()
 		return f.raise(now), !f.used() && !f.wanted.Load()
 	}
 	f.began = time.Time{}
@@ -186,6 +174,46 @@ func (f *Far) accept() {
 		}
 		f.add(int(purpose-purposeRail), conn)
 	}
+}
+
+// raise makes the first connection if one is wanted, or has the other process make it.
+func (f *Far) raise(now time.Time) (pace time.Duration) {
+	if !f.wanted.Load() || f.link.Parts() || f.call == nil && now.Before(f.again) {
+		return tendTime
+	}
+	if f.began.IsZero() {
+		f.began = now
+	}
+	if f.call == nil {
+		purpose := uint8(purposeKnock)
+		if f.dials {
+			purpose = purposeRail
+		}
+		f.call = boot.Reach(f.addrs, doorOf(f.name, f.secret), f.secret[:], purpose)
+	}
+	conn, err := f.call.Turn()
+	switch {
+	case conn.FD >= 0 && f.dials:
+		f.add(0, conn)
+		f.hangUp()
+	case conn.FD >= 0: // it has heard
+		boot.Close(conn.FD)
+		f.hangUp()
+		f.again = now.Add(knockTime)
+	case f.call.Refused():
+		f.fail(fmt.Errorf("it listens no more at %s", f.call.Reasons()))
+	case now.Sub(f.began) > f.terms.Patience:
+		f.fail(fmt.Errorf("it cannot be reached for %v at %s; raise HCCL_PEER_TIMEOUT if the network needs longer", f.terms.Patience,
+			f.call.Reasons()))
+	case err != nil:
+		f.mu.Lock()
+		f.why = f.call.Reasons()
+		f.mu.Unlock()
+	}
+	if now.Sub(f.began) < promptly {
+		return promptTime
+	}
+	return attendTime
 }
 
 func (f *Far) fail(why error) {
@@ -238,6 +266,7 @@ func (f *Far) rest(now time.Time) (pace time.Duration) {
 	}
 	if f.terms.Idle > 0 && now.Sub(f.still) >= f.terms.Idle {
 		f.say("connections to %v are closed after %v without use, and made again when they are needed", f.addrs[0].Addr(), f.terms.Idle)
+		f.narrow()
 		f.link.Part()
 		return tendTime
 	}

@@ -48,6 +48,7 @@ type Pool struct {
 	inner []User        // that use them; guarded by mu
 	runs  bool          // the keeper; guarded by mu
 	kick  chan struct{} // something is to be done before the next tick
+	cards cards         // the keeper's
 }
 
 // User is a communicator, as far as it shows here. Equal ones are the same.
@@ -59,7 +60,7 @@ type User interface {
 // Terms are what the user has set of connections. Those of the first communicator with another process count.
 type Terms struct {
 	Cross    bool                // a router may join interfaces of different places
-	Sockets  int                 // by each rail that this process dials
+	Sockets  int                 // of each path that this process dials; 0: as many as it takes
 	Idle     time.Duration       // after which the sockets are let go of; 0: never
 	Patience time.Duration       // with a process that does not answer
 	Distant  func() []netip.Addr // of cards here that are nearer to other processes
@@ -235,6 +236,7 @@ func (p *Pool) keep() {
 // turn looks after every other process once, and says when to come again. Nobody is left when more is false.
 func (p *Pool) turn(now time.Time) (pace time.Duration, more bool) {
 	p.net.Tend()
+	p.cards = cards{}
 	p.mu.Lock()
 	fars := slices.Clone(p.fars)
 	p.mu.Unlock()

@@ -60,7 +60,10 @@ func (f *Far) plan(now time.Time) {
 
 // want plans the sockets of a path.
 func (f *Far) want(path int, w way) {
-	for k := range f.terms.Sockets {
+	if f.terms.Sockets == 0 {
+		f.widths[path] = &width{by: w}
+	}
+	for k := range max(f.terms.Sockets, 1) {
 		f.wants = append(f.wants, &wantedRail{rail: tcp.Rail(path, k), by: w.by, to: w.to})
 	}
 }
@@ -70,7 +73,7 @@ func (f *Far) drop() {
 	for _, w := range f.wants {
 		w.hangUp()
 	}
-	f.wants = nil
+	f.wants, f.widths = nil, [tcp.MaxPaths]*width{}
 }
 
 // pairRails pairs interfaces here with addresses there, by their places in the lists. had is the connection that there is already;
@@ -80,6 +83,9 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 	for i := range nics {
 		here[i] = nics[i].Addr == had[0]
 	}
+	direct := func(a netip.Addr) bool {
+		return slices.ContainsFunc(nics, func(n boot.Interface) bool { return n.Net.Contains(a) })
+	}
 	for j := range rails {
 		there[j] = rails[j].Addr() == had[1]
 	}
@@ -87,7 +93,7 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 		for i := range nics {
 			for j := range rails {
 				a := rails[j].Addr()
-				fits := nics[i].Net.Contains(a) || routed && !direct(nics, a) && a.Is4() == nics[i].Addr.Is4() && (cross || i == j)
+				fits := nics[i].Net.Contains(a) || routed && !direct(a) && a.Is4() == nics[i].Addr.Is4() && (cross || i == j)
 				if !here[i] && !there[j] && fits && a != nics[i].Addr {
 					here[i], there[j] = true, true
 					pairs = append(pairs, [2]int{i, j})
@@ -96,11 +102,6 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 		}
 	}
 	return pairs
-}
-
-// direct reports whether any interface has an address on its own network.
-func direct(nics []boot.Interface, a netip.Addr) bool {
-	return slices.ContainsFunc(nics, func(n boot.Interface) bool { return n.Net.Contains(a) })
 }
 
 // lay goes on with the rails that are not there, and says when to come again.
@@ -117,6 +118,7 @@ func (f *Far) lay(now time.Time) (pace time.Duration) {
 	}
 	if f.remote && f.used() {
 		pace = min(pace, tendTime)
+		f.widen(now)
 		if f.relieve(now) {
 			pace = attendTime
 		}

@@ -35,9 +35,8 @@ type Values struct {
 	NetClass                      int           // traffic class of packets, 0: the system's
 	SocketSendBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
-	SocketThreads, ThreadSockets  int           // whose product is the sockets of each rail
+	SocketThreads, ThreadSockets  int           // whose product is the sockets of each rail; 0: not set
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
-	EagerLimit                    int64         // bytes of a message that goes at once
 	NetSlots                      int           // slices of a flow on their way
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	NetIdle                       time.Duration // until unused connections are let go of, 0: never
@@ -49,7 +48,6 @@ type Values struct {
 	StagingGrowth                 int64         // bytes
 	StagingStep                   int           // from a class to the next: 2, 4 or 8 times
 	StagingLock, StagingHuge      bool          // where the system allows it
-	RegCacheEntries               int           // registrations that are kept, 0: none after use
 	TopoFile, TopoDumpFile        string        // paths, "": none
 	TopoDumpRank                  int           // who writes TopoDumpFile
 	GraphFile, GraphDumpFile      string        // paths, "": none
@@ -172,14 +170,14 @@ var table = []Knob{
 		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketSendBuffer })},
 	{"NCCL_SOCKET_RCVBUF", "-1", "Bytes of a socket's receive buffer; 0 or -1: the kernel adapts it to the path.",
 		bytes(-1, 1<<30, func(v *Values) *int64 { return &v.SocketRecvBuffer })},
-	{"NCCL_SOCKET_NTHREADS", "1", "Sockets by each interface to another process: this times NCCL_NSOCKS_PERTHREAD, of which 8 are used.",
-		count(1, 16, func(v *Values) *int { return &v.SocketThreads })},
-	{"NCCL_NSOCKS_PERTHREAD", "1", "Sockets by each interface to another process: this times NCCL_SOCKET_NTHREADS, of which 8 are used.",
-		count(1, 64, func(v *Values) *int { return &v.ThreadSockets })},
+	{"NCCL_SOCKET_NTHREADS", "0", "Sockets by each interface to another process: this times NCCL_NSOCKS_PERTHREAD, of which 8 are used; 0: " +
+		"1, or where the other is 0 too as many as make it faster.",
+		count(0, 16, func(v *Values) *int { return &v.SocketThreads })},
+	{"NCCL_NSOCKS_PERTHREAD", "0", "Sockets by each interface to another process: this times NCCL_SOCKET_NTHREADS, of which 8 are used; 0: " +
+		"1, or where the other is 0 too as many as make it faster.",
+		count(0, 64, func(v *Values) *int { return &v.ThreadSockets })},
 	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
-	{"HCCL_EAGER_LIMIT", "-1", "Bytes up to which a message goes without its receive; -1: 8 KiB in shared memory, 32 KiB over TCP.",
-		bytes(-1, 128<<10, func(v *Values) *int64 { return &v.EagerLimit })},
 	{"HCCL_NET_SLOTS", "32", "Slices of a channel that may be on their way to a rank over TCP before it has read any; each waits in staging.",
 		count(8, 32, func(v *Values) *int { return &v.NetSlots })},
 	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",
@@ -208,8 +206,6 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.StagingLock })},
 	{"HCCL_STAGING_HUGE", "1", "1: buffers of 64 KiB and more are on huge pages where the kernel allows them.",
 		flag(func(v *Values) *bool { return &v.StagingHuge })},
-	{"HCCL_REG_CACHE_ENTRIES", "8192", "Registrations of memory that are kept; the one unused for longest gives way; 0: none, nor any watch.",
-		count(0, 1<<20, func(v *Values) *int { return &v.RegCacheEntries })},
 }
 
 // maxChannels is NCCL's bound (MAXCHANNELS in its public header's documentation of minCTAs and maxCTAs).

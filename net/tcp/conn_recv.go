@@ -73,7 +73,8 @@ func (c *conn) take() (moved, drained bool) {
 	return moved, false
 }
 
-// ended is the end of the stream. After a goodbye it is as it should be, and where all ranks over there have left: their process ends.
+// ended is the end of the stream. After a goodbye it is as it should be, and where all ranks over there have left: their process ends. What
+// this end has begun to send before its own goodbye still goes.
 func (c *conn) ended(err error) {
 	c.recv.done = true
 	switch {
@@ -87,9 +88,19 @@ func (c *conn) ended(err error) {
 		c.fail(&GoneError{Cause: err})
 		return
 	}
+	if c.over.Store(c.left); !c.left || c.said.Load() || c.mute.Load() {
+		c.rest()
+	}
+	c.link.flush() // what came up meanwhile asks for a new rail
+}
+
+// rest is the end of a rail both ways. What did not get away goes by others.
+func (c *conn) rest() {
+	if c.over.Load() && !c.said.Load() {
+		c.link.orphans.Or(1 << c.rail)
+	}
 	c.state.Store(railDead)
 	c.link.net.dying.Store(true)
-	c.link.flush() // what came up meanwhile asks for a new rail
 }
 
 // lastWords bounds, in quanta, what is read of a rail for the goodbyes in it.
@@ -149,8 +160,8 @@ func (c *conn) parse() error {
 		if bad := h.decode(r.stash[r.r:r.w]); bad != "" {
 			return c.bad(bad)
 		}
-		if h.whole() && r.w-r.r < headerSize+int(h.length) {
-			return nil // the stash has room for it
+		if h.typ == frameControl && r.w-r.r < headerSize+int(h.length) {
+			return nil // it is read as a whole; the stash has room for it
 		}
 		r.r += headerSize
 		if err := c.frame(&h); err != nil {

@@ -62,6 +62,9 @@ func (c *conn) sendSome(most, batch int) (moved bool) {
 			// What the peer sent before it closed, perhaps a goodbye, is still to be read: the reader judges.
 			s.broken = true
 			c.dropBatch()
+			if c.mute.Store(true); c.over.Load() { // it has judged
+				c.rest()
+			}
 			return moved
 		}
 		c.blocked.Store(false)
@@ -69,7 +72,9 @@ func (c *conn) sendSome(most, batch int) (moved bool) {
 	if s.bye && s.first == s.count && !c.seal.pending() && !s.broken {
 		s.broken = true // nothing may follow
 		_ = unix.Shutdown(c.fd, unix.SHUT_WR)
-		c.said.Store(true)
+		if c.said.Store(true); c.over.Load() {
+			c.rest()
+		}
 	}
 	return moved
 }
@@ -134,9 +139,6 @@ func (c *conn) fillControl() {
 		if p.news.Load() && c.link.leads(c) {
 			s.control = p.takeQueued(s.control, batchBytes)
 		}
-	}
-	if c.link.speaks.Load() && c.link.leads(c) {
-		s.control = c.link.takeSaid(s.control)
 	}
 	for _, p := range c.link.active {
 		if len(s.control) >= batchBytes {

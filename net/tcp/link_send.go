@@ -125,12 +125,11 @@ func (l *Link) share(open uint64) (moved bool) {
 
 // wants asks for a rail if something waits for one.
 func (l *Link) wants() {
-	need := l.speaks.Load() && l.speaksToSomebody()
 	for _, p := range l.active {
-		need = need || p.lost() == nil && (p.news.Load() || !p.idle())
-	}
-	if need {
-		l.onNeed()
+		if p.lost() == nil && (p.news.Load() || !p.idle()) {
+			l.onNeed()
+			return
+		}
 	}
 }
 
@@ -204,9 +203,6 @@ func (l *Link) adopt() {
 	if led {
 		l.lead = MaxRails // none: the next rail to send becomes it
 	}
-	if led {
-		l.recallSaid()
-	}
 	for _, p := range l.all() {
 		if led {
 			p.recall() // also where nothing new is to be told
@@ -254,11 +250,9 @@ func (l *Link) leads(c *conn) bool {
 		}
 	}
 	l.lead = c.rail
-	l.recallSaid()
 	for _, p := range l.all() {
-		if p.recall(); p.news.Load() {
-			p.list()
-		}
+		p.recall()
+		p.list()
 	}
 	l.collect()
 	return true

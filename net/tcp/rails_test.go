@@ -198,6 +198,24 @@ func TestRailsShareTheLoad(t *testing.T) {
 	}
 }
 
+// What a rail took and lost is said again by another one, also where nothing follows.
+func TestLastWordsOutliveTheirRail(t *testing.T) {
+	nodes := []*node{newNode(0, 2), newNode(1, 2)}
+	for _, d := range nodes {
+		t.Cleanup(func() { d.Close(0) })
+	}
+	ours, theirs := pair(t) // nobody reads the other end
+	if err := nodes[0].AddRail(1, 0, ours, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes[0].Control(1, []byte("last words")); err != nil {
+		t.Fatal(err)
+	}
+	lay(t, nodes, 0, 1, 1, pair)
+	_ = unix.Close(theirs)
+	nodes[1].until(t, "message", func() bool { return len(nodes[1].heard(0)) == 1 })
+}
+
 // The ends of a connection take numbers of their own for rails beside those that stand still, and none that is in use.
 func TestSpareNumbers(t *testing.T) {
 	nodes := railed(t, 2, 1, loopback)
@@ -218,6 +236,36 @@ func TestSpareNumbers(t *testing.T) {
 	}
 	if stuck := nodes[0].links[1].Stuck(); stuck != 0 {
 		t.Errorf("idle rails are stuck since %v", stuck)
+	}
+}
+
+// A rail that is let go of while both ends are in the middle of sending ends in order: all that was begun by it arrives.
+func TestRailsAreLetGoUnderLoad(t *testing.T) {
+	nodes := railed(t, 2, 2, loopback)
+	const channels = 16
+	nodes[0].Take() // its process does not read
+	for c := range channels {
+		for out := outOf(t, nodes[1], proto.Pair, c, 0); put(t, out, make([]byte, MaxSlice)); {
+		}
+	}
+	for k := range 2 {
+		testkit.Eventually(t, hang, "sockets that are full", func() bool { return nodes[1].rail(0, k).blocked.Load() })
+	}
+	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
+	put(t, out, content(0, 0, 5000))
+	nodes[0].links[1].LetGo(1)
+	nodes[1].until(t, "slice beside the goodbye", func() bool { _, ok := get(t, in); return ok })
+	testkit.Eventually(t, hang, "goodbye", func() bool { return nodes[1].rail(0, 1).over.Load() })
+	nodes[0].Give()
+	for c := range channels {
+		in := inOf(t, nodes[0], proto.Pair, c, 1)
+		for range slots {
+			nodes[0].until(t, "slice", func() bool { _, ok := get(t, in); return ok })
+		}
+	}
+	testkit.Eventually(t, hang, "end of the rail", func() bool { return dead(nodes[0], 1, 1) && dead(nodes[1], 0, 1) })
+	if n := nodes[0].cuts.Load() + nodes[1].cuts.Load(); n > 0 || !nodes[0].links[1].Live(0) {
+		t.Errorf("%d rails failed", n)
 	}
 }
 
@@ -244,6 +292,11 @@ func TestLoneRailsHoldAsMuchAsTheyLike(t *testing.T) {
 	sends()
 	if n := water(); n < lowWater || n > highWater {
 		t.Errorf("one rail of two is bounded to %d bytes", n)
+	}
+	nodes[0].links[1].LetGo(1)
+	testkit.Eventually(t, hang, "end of the other rail", func() bool { return dead(nodes[0], 1, 1) })
+	if sends(); water() != 0 { // which the kernel takes for what the system has set
+		t.Errorf("a rail that is alone again is bounded to %d bytes", water())
 	}
 }
 

@@ -33,6 +33,7 @@ type pulse struct {
 	moves bool      // no retransmission since then was in vain
 	last  time.Time // when the peer's host was found to have taken more
 	waits bool      // something was under way
+	load  load
 }
 
 // Tend looks after the rails. It is to be called about every 100 ms, and does nothing fast where nothing
@@ -41,8 +42,6 @@ type pulse struct {
 //
 //	live ── 300 ms without progress, with retransmissions, while another moves ──> suspect ── 3 s ──> dead
 //	  ^──────────────────────────── progress ─────────────────────────────────────────┘
-//
-// After an outage of all rails those that come back later than the first have the 3 s from then on.
 //
 // A peer whose process is stopped acknowledges nothing new either, but on all rails alike, and without retransmissions.
 func (n *Net) Tend() {
@@ -93,6 +92,7 @@ func (n *Net) feel(c *conn, now time.Time) {
 	q, sent := &c.pulse, c.sent.Load()
 	if sent == q.sent && !q.waits && c.asking.asked.IsZero() { // nothing was to be done since the last look
 		q.since, q.moves = now, true
+		q.load.rest(now)
 		return
 	}
 	info, err := unix.GetsockoptTCPInfo(c.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -105,6 +105,7 @@ func (n *Net) feel(c *conn, now time.Time) {
 	}
 	if err == nil {
 		c.measure(info)
+		q.load.look(info, now)
 		if info.Bytes_acked != q.acked {
 			q.last = now
 		}
@@ -123,7 +124,11 @@ func (c *conn) measure(info *unix.TCPInfo) {
 	rate := float64(info.Bytes_acked-q.acked) / busy.Seconds()
 	c.rate.Store(uint64(rate))
 	if live := c.link.live(); live&(live-1) == 0 {
-		return // a lone rail may hold as much as the kernel likes
+		if q.water > 0 { // a lone rail may hold as much as the kernel likes
+			q.water = 0
+			_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, 0)
+		}
+		return
 	}
 	water := max(lowWater, min(int(rate*waterTime.Seconds()), highWater))
 	if water > q.water*5/4 || water < q.water*3/4 {
