@@ -42,6 +42,7 @@ func runInits(items []Item) error {
 		}
 		c, err := newComm(it.Init)
 		if err != nil {
+			it.Init.unable(err)
 			it.Err = err
 			continue
 		}

@@ -46,6 +46,13 @@ func newComm(s *InitSpec) (*Comm, error) {
 	return c, nil
 }
 
+// unable lets the other ranks know that this one fails before it can meet them.
+func (s *InitSpec) unable(why error) {
+	if s.N > 1 {
+		boot.Unable(bytes.Join(s.IDs, nil), s.Rank, s.N, why)
+	}
+}
+
 // prepare sets up what does not depend on other ranks.
 func (c *Comm) prepare() {
 	c.gone = newGone(c.n)
@@ -71,6 +78,7 @@ func (c *Comm) meet(s *InitSpec) error {
 	deadline := time.Now().Add(c.settings.InitTimeout)
 	svc, err := pool.Open(pin)
 	if err != nil {
+		s.unable(err)
 		return err
 	}
 	ids := bytes.Join(s.IDs, nil)

@@ -216,6 +216,8 @@ func (s *Service) accept(listener int) bool {
 		case unix.EAGAIN:
 			return true
 		default: // EMFILE and its like
+			log.WarnOnce("full", "no connection of another process can be taken: %v; the ranks that wait for it fail when their limit "+
+				"passes: raise ulimit -n", err)
 			if len(s.guests) > 0 {
 				s.drop(0)
 			}

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 	"sync"
@@ -173,6 +174,22 @@ func (m *meeting) spreadNews(err error) {
 	if m.rank != m.rankAt(teller) {
 		return
 	}
+	m.proclaim(f)
+}
+
+// Unable tells the other ranks of the ids that this one cannot come, and why, lest they wait for it until their limit. It takes newsTime at
+// most.
+func Unable(ids []byte, rank, n int, why error) {
+	all, err := parseIDs(ids, n)
+	if err != nil || rank < 0 || rank >= n {
+		return
+	}
+	m := &meeting{makers: all, circle: circleOf(rank, n, len(all)), rank: rank}
+	m.proclaim(&failed{why: whyGone, rank: rank, text: fmt.Sprintf("rank %d cannot take part: %v", rank, why)})
+}
+
+// proclaim tells all makers of a failure.
+func (m *meeting) proclaim(f *failed) {
 	var wg sync.WaitGroup
 	for part := range m.ids {
 		wg.Go(func() { _, _ = m.errand(part, herald, f.encode(maxContact)) }) // who cannot be reached waits for its own limit

@@ -231,3 +231,20 @@ func TestSilentSpeaker(t *testing.T) {
 	close(end)
 	wantAll(t, "a silent speaker", got, 5*time.Second, func(err error) bool { return slices.Equal(Blamed(err), []int{2}) })
 }
+
+// A rank that fails before it can meet the others lets them know, whoever made the id for it: also those that come later.
+func TestUnable(t *testing.T) {
+	m := newMaker(t)
+	for _, ids := range [][][]byte{{m.ID()}, {m.ID(), m.ID()}} {
+		all := slices.Concat(ids...)
+		done := make(chan map[int]outcome, 1)
+		go func() { done <- meetAll(all, 4, []int{0, 1, 3}, same(within(60))) }()
+		Unable(all, 2, 4, errors.New("no port is left"))
+		for r, o := range <-done {
+			var rank *RankError
+			if !errors.As(o.err, &rank) || rank.Rank != 2 || o.err.Error() != "rank 2 cannot take part: no port is left" {
+				t.Errorf("%d ids, rank %d: %v", len(ids), r, o.err)
+			}
+		}
+	}
+}

@@ -183,7 +183,7 @@ func TestPortRange(t *testing.T) {
 	}{
 		{"C23 the ports of the range", "HCCL_PORT_RANGE=42000-42031", "ops", "1"},
 		{"C23 other ports", "HCCL_INIT_TIMEOUT=3", "unmet", "HCCL_PORT_RANGE"},
-		{"C23 a range that is too small", "HCCL_PORT_RANGE=42000-42001 HCCL_INIT_TIMEOUT=3", "unmet", "widen the range"},
+		{"C23 a range that is too small", "HCCL_PORT_RANGE=42000-42001", "unmet", "widen the range"}, // long before the limit
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := network{rails: 2, env: c.env, setup: (*netns.Lab).Router}
