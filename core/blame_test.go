@@ -4,7 +4,9 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
+	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/testkit"
 )
 
@@ -41,6 +43,31 @@ func TestErrorsNameRanks(t *testing.T) {
 				wantRanks(t, err, 1)
 			}
 		}
+		w.abort()
+	})
+}
+
+// A rank that gave up names whom it missed, so that others, who hear of it before they notice, do not name the messenger.
+func TestBlameIsPassedOn(t *testing.T) {
+	overEach(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		w.must(w.each(func(r int) error {
+			var word [1]byte
+			call := BarrierCall(device.BytesPtr(word[:]))
+			switch r {
+			case 0:
+				testkit.Eventually(t, patience, "rank 1 to begin", func() bool { _, begun := w.comms[0].seg.Last(1); return begun })
+				call.Limit = 400 * time.Millisecond
+				wantRanks(t, do(w.comms[r], &call), 2)
+				return w.comms[r].Abort()
+			case 1:
+				call.Limit = 2 * patience
+				err := do(w.comms[r], &call)
+				wantError(t, err, RemoteError, "rank 0 has given up the communicator after an error because of rank 2 (see its own log)")
+				wantRanks(t, err, 2)
+			}
+			return nil
+		}))
 		w.abort()
 	})
 }

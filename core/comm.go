@@ -148,8 +148,11 @@ func (c *Comm) fail(e *Error) (stands *Error, first bool) {
 }
 
 func (c *Comm) label() string {
-	if c.name != "" {
+	switch {
+	case c.name != "":
 		return c.name
+	case c.n == 0: // how many is not known yet
+		return "that a split makes"
 	}
 	return "of " + itoa(c.n) + " ranks"
 }

@@ -70,6 +70,9 @@ func (c *Comm) bow(how shm.State) {
 	if c.seg == nil || c.ports == nil {
 		return
 	}
+	if e := c.failure.Load(); e != nil && how >= shm.Aborted {
+		how = how.By(e.Ranks)
+	}
 	c.tellState(how)
 	c.seg.SetState(how)
 	if c.near != nil {

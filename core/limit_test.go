@@ -49,7 +49,7 @@ func TestLimitOfCall(t *testing.T) {
 				return w.comms[r].Abort()
 			case 1:
 				call.Limit = 2 * patience
-				wantError(t, do(w.comms[r], &call), RemoteError, "rank 0 has given up the communicator")
+				wantError(t, do(w.comms[r], &call), RemoteError, "rank 0 has given up the communicator after an error because of rank 2 and others")
 			}
 			return nil
 		}))

@@ -18,11 +18,23 @@ func (c *Comm) farewell(r int) string {
 	case st == shm.Aborted:
 		return "has aborted the communicator"
 	case st == shm.Followed:
-		return "has given up the communicator after an error (see its own log)"
+		return "has given up the communicator after an error" + c.because(r) + " (see its own log)"
 	case c.gone[r].Load() == goneDead:
 		return "is gone: its process has ended (look at its own output, and for the kernel's out-of-memory killer)"
 	}
 	return ""
+}
+
+// because is whose doing or absence the error of rank r was, as far as it has said.
+func (c *Comm) because(r int) string {
+	who, more := c.seg.Cause(r)
+	switch {
+	case who < 0 || who >= c.n || who == r:
+		return ""
+	case more:
+		return fmt.Sprintf(" because of rank %d and others", who)
+	}
+	return fmt.Sprintf(" because of rank %d", who)
 }
 
 // goneError says who is missed. A rank that gave up probably did so because of another's death or abort, which is then the better
@@ -37,7 +49,11 @@ func (c *Comm) goneError(r int, how string) error {
 			}
 		}
 	}
-	return failf(RemoteError, "rank %d %s, and rank %d waits for it in %s", r, how, c.rank, c.doing()).of(r)
+	err := failf(RemoteError, "rank %d %s, and rank %d waits for it in %s", r, how, c.rank, c.doing()).of(r)
+	if who, more := c.seg.Cause(r); !more && who >= 0 && who < c.n && who != c.rank {
+		err.Ranks = []int{who} // which is passed on
+	}
+	return err
 }
 
 // doing names the operation under way.

@@ -8,7 +8,13 @@ func (s *Segment) SetState(st State) { word32(s.block(s.self) + blockState).Stor
 
 // State is where rank i is.
 func (s *Segment) State(i int) State {
-	return min(State(word32(s.block(i)+blockState).Load()), Followed)
+	return min(State(word32(s.block(i)+blockState).Load()&stateMask), Followed)
+}
+
+// Cause is the rank on whose account rank i gave up, -1 where it has not said, and whether it was for others too. A peer wrote it.
+func (s *Segment) Cause(i int) (rank int, more bool) {
+	w := word32(s.block(i) + blockState).Load()
+	return int(w>>causeShift) - 1, w&causeMore != 0
 }
 
 // Count is the number of ranks that are in state st or a later one.

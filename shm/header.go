@@ -57,6 +57,24 @@ const (
 	Followed // gave up because of an error: the cause is elsewhere
 )
 
+// A state's word may say on account of which rank it came to that: its number + 1 above causeShift, and whether of others too.
+const (
+	stateMask  = 0x7f
+	causeMore  = 0x80
+	causeShift = 8
+)
+
+// By is st, told as the doing or absence of ranks.
+func (st State) By(ranks []int) State {
+	if len(ranks) == 0 {
+		return st
+	}
+	if len(ranks) > 1 {
+		st |= causeMore
+	}
+	return st | State(ranks[0]+1)<<causeShift
+}
+
 // Fault is the one record of a disagreement: the first rank that sees one writes it, all ranks report the same.
 type Fault struct {
 	Ranks   [2]int // of the communicator; a peer wrote them, so their reader holds them against its size
