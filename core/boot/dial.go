@@ -24,6 +24,7 @@ type dialing struct {
 	purpose uint8
 	by      *Interface  // from which to connect; nil: by none in particular
 	here    *Service    // that may be the one to reach; nil: connect at any rate
+	stays   bool        // the connection is to last
 	bell    int         // for a connection within here
 	psk     *secure.Key // nil: none
 
@@ -40,10 +41,18 @@ type dialing struct {
 
 // way is the interface from which to connect to an address, nil where routes may decide.
 func (d *dialing) way(to netip.Addr) *Interface {
-	if s := current(); d.by == nil && s != nil {
-		return s.way(to)
+	if d.by != nil {
+		return d.by
 	}
-	return d.by
+	if s := current(); s != nil {
+		if by := s.way(to); by != nil {
+			return by
+		}
+	}
+	if d.stays {
+		return &Interface{} // any
+	}
+	return nil
 }
 
 func (d *dialing) close() {

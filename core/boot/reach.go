@@ -4,7 +4,7 @@ import "net/netip"
 
 // Reach begins a connection to whichever of addrs answers first, see Dial. An error that Turn reports does not end it: it tries again.
 func Reach(addrs []netip.AddrPort, key Key, secret []byte, purpose uint8) *Attempt {
-	return &Attempt{dialing{addrs: addrs, key: key, secret: secret, purpose: purpose, psk: configured().Key}}
+	return &Attempt{dialing{addrs: addrs, key: key, secret: secret, purpose: purpose, stays: true, psk: configured().Key}}
 }
 
 // Refused reports whether the other end, which listened when it gave its addresses away, has refused for a second.

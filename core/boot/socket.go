@@ -167,6 +167,10 @@ func sockaddr(a netip.AddrPort) (family int, sa unix.Sockaddr) {
 }
 
 // connect starts a connection, from an interface where one is given. The socket becomes writable when it is made or has failed.
+//
+// From an interface, be it any, it has a port for itself. The kernel shares ports among connections whose other ends differ, but does not
+// see that one which is bound to an interface (Pin) and one which is not are the same: it would give another program of this host the
+// ports and addresses of ours, whose end at the other host that resets.
 func connect(to netip.AddrPort, by *Interface) (int, error) {
 	family, sa := sockaddr(to)
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -178,10 +182,18 @@ func connect(to netip.AddrPort, by *Interface) (int, error) {
 	if by != nil && by.Segment > 0 {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, by.Segment) // the other end keeps to it as well
 	}
-	if by != nil && by.Addr.IsValid() {
-		_ = unix.BindToDevice(fd, by.Name) // see Pin
-		_, own := sockaddr(netip.AddrPortFrom(by.Addr, 0))
-		if err := unix.Bind(fd, own); err != nil {
+	if by != nil {
+		from := by.Addr
+		switch {
+		case from.IsValid():
+			_ = unix.BindToDevice(fd, by.Name) // see Pin
+		case to.Addr().Is4():
+			from = netip.IPv4Unspecified()
+		default:
+			from = netip.IPv6Unspecified()
+		}
+		_, own := sockaddr(netip.AddrPortFrom(from, 0))
+		if err := unix.Bind(fd, own); err != nil && by.Addr.IsValid() { // where none is left it shares one
 			Close(fd)
 			return -1, err
 		}
