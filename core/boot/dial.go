@@ -223,31 +223,6 @@ func (d *dialing) hear() (done bool, err error) {
 	return true, nil
 }
 
-// Attempt is a connection from one interface to one address, which is begun and looked after now and then.
-type Attempt struct{ d dialing }
-
-// Try begins one, see Dial for what it needs. An interface without an address is any.
-func Try(by Interface, to netip.AddrPort, key Key, secret []byte, from int, purpose uint8) *Attempt {
-	return &Attempt{dialing{addrs: []netip.AddrPort{to}, key: key, secret: secret, from: from, purpose: purpose, by: &by,
-		psk: configured().Key}}
-}
-
-// Turn goes on with the attempt as far as it can. The descriptor is -1 until the other end has proved itself; an error ends the
-// attempt.
-func (a *Attempt) Turn() (Conn, error) {
-	s, err := a.d.turn()
-	if s != nil {
-		return Conn{s.fd, s.keys}, nil
-	}
-	if err != nil {
-		err = fmt.Errorf("no connection to %s", a.d.reasons(err))
-	}
-	return none, err
-}
-
-// Close gives the attempt up.
-func (a *Attempt) Close() { a.d.close() }
-
 const (
 	refusedLong = time.Second
 	closedLong  = 100 * time.Millisecond
