@@ -27,6 +27,7 @@ import (
 	"hccl.dev/hccl/graph/gpus"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/secure"
+	"hccl.dev/hccl/net/registration"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/shm"
 	"hccl.dev/hccl/shm/fast"
@@ -48,7 +49,7 @@ func hccl_core_start() {
 	core.Library = fmt.Sprintf("HCCL %s (%s)", log.Release, C.GoString(C.hccl_core_path()))
 	core.OwnThreads, core.FindGPUs, core.GivenKey = true, gpus.Find, givenKey
 	core.MakerStrangers = func() uint64 { return uint64(C.hccl_core_strangers()) }
-	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
+	shm.Descriptors, boot.FDs, tcp.FDs, log.FDs, host.FDs, registration.FDs = keeper{}, keeper{}, keeper{}, keeper{}, keeper{}, keeper{}
 	warm()
 	openPoller()
 }

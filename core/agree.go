@@ -21,6 +21,7 @@ import (
 type agreement struct {
 	setting proto.Setting
 	slots   int  // of a flow over TCP that are used
+	eager   int  // bytes up to which a message does not wait for its receive; -1: as many as pay
 	share   bool // ranks of one host share memory: no rank forbids it, and none has failed to
 	scope   cost.Scope
 	places  []graph.Place
@@ -40,6 +41,7 @@ func shared(v *params.Values) []wire.Setting {
 		{Name: "HCCL_DETERMINISTIC", Value: bit(v.Deterministic)},
 		{Name: "HCCL_SHM_SLICE", Value: strconv.FormatInt(v.ShmSlice, 10)},
 		{Name: "NCCL_BUFFSIZE", Value: strconv.FormatInt(v.BuffSize, 10)},
+		{Name: eagerLimit, Value: strconv.FormatInt(v.EagerLimit, 10)},
 		{Name: netSlots, Value: strconv.Itoa(v.NetSlots)},
 		{Name: topoScope, Value: v.TopoScope},
 		{Name: shmDisable, Value: bit(v.ShmDisable)},
@@ -51,6 +53,7 @@ func shared(v *params.Values) []wire.Setting {
 var scopes = map[string]cost.Scope{"all": cost.All, "local": cost.LocalOnly, "none": cost.Nothing}
 
 const (
+	eagerLimit = "HCCL_EAGER_LIMIT"
 	netSlots   = "HCCL_NET_SLOTS"
 	topoScope  = "HCCL_TOPO_SCOPE"
 	shmDisable = "NCCL_SHM_DISABLE" // counts for all if any rank sets it
@@ -79,7 +82,7 @@ func agree(me int, peers []wire.Peer) agreement {
 	if a.setting.Slice == 0 && buff/slotsPerPort < defaultSlice {
 		a.setting.Slice = max(buff/slotsPerPort&^63, 4<<10)
 	}
-	a.setting.Most, a.slots = mostSlice(peers), first(netSlots)
+	a.setting.Most, a.slots, a.eager = mostSlice(peers), first(netSlots), first(eagerLimit)
 	// Rank 0 has checked its list by the same parser; another version of the library would have been refused.
 	a.setting.Algos, _ = proto.ParseAlgos(value(peers[0].Settings, "NCCL_ALGO"))
 	if me == speaker(peers) {

@@ -8,6 +8,7 @@ import (
 	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
+	"hccl.dev/hccl/net/registration"
 	"hccl.dev/hccl/net/tcp"
 	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/proto/wire"
@@ -75,11 +76,11 @@ type Comm struct {
 	moves   uint64        // how often the turn has moved; under the lock
 
 	mu       sync.Mutex
-	jobs     []*job                   // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
-	requests requests                 // see request.go
-	pending  int                      // guarded by scheduler.mu: jobs whose calls have returned ncclInProgress
-	memory   map[uintptr]registration // guarded by mu
-	nextID   uintptr                  // guarded by mu
+	jobs     []*job                         // guarded by scheduler.mu: what is queued, the first may be running; see schedule.go
+	requests requests                       // see request.go
+	pending  int                            // guarded by scheduler.mu: jobs whose calls have returned ncclInProgress
+	memory   map[uintptr]*registration.Hold // guarded by mu
+	nextID   uintptr                        // guarded by mu
 }
 
 const (

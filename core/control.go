@@ -46,7 +46,7 @@ func (c *Comm) tellState(how shm.State) {
 		m.Headers[0] = toWire(&last)
 		m.Posted = true
 	}
-	c.tell(m)
+	_ = c.net.Announce(m.Append(nil))
 }
 
 // hear takes in a control message of rank r. It runs on a background goroutine or in the waiting thread's own poll.

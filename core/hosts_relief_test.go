@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"hccl.dev/hccl/internal/testkit"
 	"hccl.dev/hccl/internal/testkit/netns"
 )
 
@@ -56,6 +58,44 @@ func TestForgottenConnections(t *testing.T) {
 	disperse(t, ranks)
 }
 
+// All rails of a host are gone for longer than one may stand still, and come back one after the other, first either of them: nobody takes
+// the others for ended.
+func TestAllRailsComeBack(t *testing.T) {
+	l := hosts(t, 3)
+	l.Rail()
+	l.Rail()
+	ranks := onHosts(t, l, []int{0, 1, 2}, 1<<19)
+	const times, most = 40, 1_000_000
+	tell(ranks, most)
+	reads(t, ranks[0], 0, times)
+	for round := range 4 {
+		for rail := range 2 {
+			l.Silence(1, rail, true)
+		}
+		testkit.Eventually(t, time.Minute, "retransmissions", func() bool { return resent(t, l, 0) >= 6 }) // 4 s, on old kernels more
+		for k := range 2 {
+			l.Silence(1, (round+k)%2, false)
+		}
+		reads(t, ranks[0], (round+1)*times, (round+2)*times)
+	}
+	for _, r := range ranks {
+		r.kill()
+	}
+}
+
+// resent is how often in turn the kernel of a host has sent again, at most, what was to go by one of its connections.
+func resent(t *testing.T, l *netns.Lab, host int) (most uint64) {
+	t.Helper()
+	for _, f := range established(t, l, host) {
+		n, err := strconv.ParseUint(f[6], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // A rank is killed while the path of one of its rails is gone: it is known to have ended when nobody listens any more by the other.
 func TestDeathWhileARailStandsStill(t *testing.T) {
 	l := hosts(t, 2)
@@ -83,28 +123,34 @@ func TestDeathWhileARailStandsStill(t *testing.T) {
 // forget has the switch drop the packets of all connections of host 0.
 func forget(t *testing.T, l *netns.Lab) {
 	t.Helper()
-	var known int
+	known := established(t, l, 0)
+	if known == nil {
+		t.Fatal("host 0 has no connection")
+	}
+	for _, f := range known {
+		own, far := port(t, f[1]), port(t, f[2])
+		for _, pair := range [][2]uint64{{own, far}, {far, own}} {
+			l.IPSwitch(fmt.Sprintf("rule add pref 5 ipproto tcp sport %d dport %d blackhole", pair[0], pair[1]))
+		}
+	}
+}
+
+// established are the lines of /proc/net/tcp of the connections of a host.
+func established(t *testing.T, l *netns.Lab, host int) (list [][]string) {
+	t.Helper()
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		out, err := l.Command(0, "cat", file).Output()
+		out, err := l.Command(host, "cat", file).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(out)) {
-			f := strings.Fields(line)
-			const established = "01"
-			if len(f) < 4 || f[3] != established {
-				continue
-			}
-			own, far := port(t, f[1]), port(t, f[2])
-			known++
-			for _, pair := range [][2]uint64{{own, far}, {far, own}} {
-				l.IPSwitch(fmt.Sprintf("rule add pref 5 ipproto tcp sport %d dport %d blackhole", pair[0], pair[1]))
+			const state = "01"
+			if f := strings.Fields(line); len(f) > 6 && f[3] == state {
+				list = append(list, f)
 			}
 		}
 	}
-	if known == 0 {
-		t.Fatal("host 0 has no connection")
-	}
+	return list
 }
 
 // port is that of an address in /proc/net/tcp.

@@ -61,4 +61,4 @@ func watched(t *testing.T, env ...string) (readable [2]bool) {
 }
 
 // How frames of net/tcp begin: the one by which each rail goes to rest, and a slice for all ranks on channel 0.
-var goodbye, slice = []byte{4, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, []byte{4, 1, 1, 0, 0, 0, 0, 0}
+var goodbye, slice = []byte{5, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, []byte{5, 1, 1, 0, 0, 0, 0, 0}

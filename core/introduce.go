@@ -45,6 +45,7 @@ func (c *Comm) takeLeave() {
 	if c.net != nil && log.On(log.LevelInfo, log.Net) {
 		c.tellRails()
 	}
+	tellRegistrations(c.log)
 	tellStrangers()
 }
 

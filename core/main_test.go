@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hccl.dev/hccl/device"
 	"hccl.dev/hccl/internal/testkit"
 )
 
@@ -72,6 +73,10 @@ func steadyState() testkit.Books {
 		t := &testing.T{}
 		testkit.SetAlways("NCCL_SHM_DISABLE", disable)
 		w := newWorld(t, 2)
+		buf := make([]byte, 1)
+		if h, err := w.comms[0].Register(device.BytesPtr(buf), 1); err == nil {
+			_ = w.comms[0].Deregister(h)
+		}
 		w.destroy()
 	}
 	testkit.SetAlways("NCCL_SHM_DISABLE", "")

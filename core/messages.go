@@ -9,14 +9,7 @@ import (
 	"hccl.dev/hccl/proto/wire"
 )
 
-const (
-	eagerBytes = 8 << 10   // a message up to this goes at once and waits at the receiver
-	dataBytes  = 128 << 10 // payload of a data frame
-
-	// leastFrame is the least room that is asked for: a port that must grow its slots waits until all has been read, which a small
-	// message behind a smaller one must not.
-	leastFrame = wire.FrameSize + eagerBytes
-)
+const dataBytes = 128 << 10 // payload of a data frame, and the most that an eager one may be allowed to have
 
 // messageTag is that of all slices of message ports: messages have numbers of their own, in their frames.
 var messageTag proto.Tag
@@ -25,6 +18,7 @@ var messageTag proto.Tag
 // now. Only the thread that holds the communicator's turn calls it.
 type messages struct {
 	me    int
+	rooms func(peer int) room
 	lines []*line // by peer, made at first use
 	ports proto.Ports
 	queue device.Queue
@@ -41,6 +35,7 @@ type messages struct {
 // line carries the messages between this rank and one peer, both ways.
 type line struct {
 	peer  int
+	room  room
 	out   proto.Out
 	in    proto.In
 	next  uint64 // number of the next message to the peer
@@ -61,8 +56,8 @@ type transfer struct {
 	bytes  uint64 // payload
 }
 
-func newMessages(me, n int, ports proto.Ports, queue device.Queue) *messages {
-	ms := &messages{me: me, lines: make([]*line, n), ports: ports, queue: queue}
+func newMessages(me, n int, rooms func(peer int) room, ports proto.Ports, queue device.Queue) *messages {
+	ms := &messages{me: me, rooms: rooms, lines: make([]*line, n), ports: ports, queue: queue}
 	ms.cmd[0] = device.Cmd{Op: device.Copy, SrcType: coll.Uint8, Acc: coll.Uint8, DstType: coll.Uint8, NSrc: 1, NDst: 1, Scaled: -1}
 	return ms
 }
@@ -154,7 +149,7 @@ func (ms *messages) line(peer int) (*line, error) {
 	if l := ms.lines[peer]; l != nil {
 		return l, nil
 	}
-	l := &line{peer: peer}
+	l := &line{peer: peer, room: ms.rooms(peer)}
 	if peer != ms.me {
 		var err error
 		if l.out, err = ms.ports.Out(proto.Msg, 0, peer); err != nil {
@@ -261,7 +256,7 @@ func (ms *messages) advanceSelf(l *line) (moved bool, err error) {
 	for i := 0; i < len(l.sends); {
 		s := l.sends[i]
 		r := ms.match(l, s.call.Tag)
-		if r == nil && (i > 0 || s.bytes() > eagerBytes) {
+		if r == nil && (i > 0 || s.bytes() > l.room.eager) {
 			i++
 			continue
 		}

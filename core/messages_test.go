@@ -14,11 +14,15 @@ import (
 	"hccl.dev/hccl/proto/wire"
 )
 
+const eagerBytes = 8 << 10 // of the messages in these tests
+
 // office is the messages of n ranks over ports in memory, driven by one goroutine.
-func office(n, slots int) (*porttest.Net, []*messages) {
+func office(n, slots int) (*porttest.Net, []*messages) { return officeOf(n, slots, eagerBytes) }
+
+func officeOf(n, slots int, eager uint64) (*porttest.Net, []*messages) {
 	net, all := porttest.NewNet(n, slots), make([]*messages, n)
 	for r := range all {
-		all[r] = newMessages(r, n, net.Ports(r), host.Queue{})
+		all[r] = newMessages(r, n, func(int) room { return room{eager, wire.FrameSize + eager} }, net.Ports(r), host.Queue{})
 	}
 	return net, all
 }
@@ -111,8 +115,13 @@ func TestRandomMessages(t *testing.T) {
 
 // Small sends end without the receiver; a large one is announced and does not stand in the way of small ones behind it.
 func TestSmallSendsPassALargeOne(t *testing.T) {
-	_, all := office(2, 4)
-	small, large := letter(1, eagerBytes), letter(2, eagerBytes+1)
+	for _, limit := range []uint64{0, 100, eagerBytes, dataBytes} {
+		_, all := officeOf(2, 4, limit)
+		passes(t, all, letter(1, limit), letter(2, limit+1))
+	}
+}
+
+func passes(t *testing.T, all []*messages, small, large []byte) {
 	s := begin(t, all[0], coll.Send, large, 1, 0)
 	f := begin(t, all[0], coll.Send, small, 1, 1)
 	if _, err := all[0].advance(); err != nil || f.state != finished || s.state != announced {

@@ -36,6 +36,7 @@ func randomSetting(rng *rand.Rand) setting {
 		"HCCL_SHM_SLICE":     pick("", "", "4096", "65536", "1000"),
 		"NCCL_BUFFSIZE":      pick("", "", "65536", "1048576"),
 		"HCCL_NET_SLOTS":     pick("", "8"),
+		"HCCL_EAGER_LIMIT":   pick("", "", "0", "131072"),
 	}}
 }
 

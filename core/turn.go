@@ -52,7 +52,7 @@ func (c *Comm) add(call *Call) error {
 		return nil
 	}
 	if c.msgs == nil {
-		c.msgs = newMessages(c.rank, c.n, c.ports, c.queue)
+		c.msgs = newMessages(c.rank, c.n, c.roomFor, c.ports, c.queue)
 	}
 	m, err := c.msgs.start(call)
 	if err != nil {

@@ -60,6 +60,7 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_SOCKET_NTHREADS", HCCL_PARAM_INT, "0", 0, 0, 16, NULL},
   {"NCCL_NSOCKS_PERTHREAD", HCCL_PARAM_INT, "0", 0, 0, 64, NULL},
   {"NCCL_CROSS_NIC", HCCL_PARAM_INT, "2", 0, 0, 2, NULL},
+  {"HCCL_EAGER_LIMIT", HCCL_PARAM_INT, "-1", 0, -1, 131072, NULL},
   {"HCCL_NET_SLOTS", HCCL_PARAM_INT, "32", 0, 8, 32, NULL},
   {"HCCL_NET_ZEROCOPY", HCCL_PARAM_INT, "-1", 0, -1, 1048576, NULL},
   {"HCCL_NET_IDLE", HCCL_PARAM_SECONDS, "30", 0, 0, 1000000000000000000, NULL},
@@ -74,6 +75,7 @@ static const struct hccl_param hccl_params[] = {
   {"HCCL_STAGING_STEP", HCCL_PARAM_INT, "2", 0, 2, 8, NULL},
   {"HCCL_STAGING_LOCK", HCCL_PARAM_BOOL, "1", 0, 0, 1, NULL},
   {"HCCL_STAGING_HUGE", HCCL_PARAM_BOOL, "1", 0, 0, 1, NULL},
+  {"HCCL_REG_CACHE_ENTRIES", HCCL_PARAM_INT, "8192", 0, 0, 1048576, NULL},
   {"NCCL_SOCKET_INLINE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_SOCKET_MIN_TASKSIZE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_SOCKET_POLL_TIMEOUT_MSEC", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
@@ -360,5 +362,5 @@ static const struct hccl_param hccl_params[] = {
   {"NCCL_WIN_ENABLE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
   {"NCCL_WIN_STRIDE", HCCL_PARAM_ANY, "", 0, 0, 0, NULL},
 };
-enum { HCCL_PARAMS = 344 };
+enum { HCCL_PARAMS = 346 };
 #endif

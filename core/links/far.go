@@ -34,6 +34,7 @@ type Far struct {
 	terms   Terms
 
 	call    *boot.Attempt               // the first connection, or a knock, under way
+	called  time.Time                   // when call began
 	began   time.Time                   // since when a connection is wanted
 	again   time.Time                   // when to knock again
 	wants   []*wantedRail               // those that this process dials once there is one
@@ -44,6 +45,7 @@ type Far struct {
 	moved   uint64                      // what had passed by the link at the last look
 	still   time.Time                   // since when nothing more has
 	wanted  atomic.Bool                 // somebody needs a connection
+	last    atomic.Int32                // 1 + the rail that the other end let go of, and no other was left; 0: none
 
 	mu      sync.Mutex
 	first   [2]netip.Addr // the ends of rail 0; written under mu
@@ -174,46 +176,6 @@ func (f *Far) accept() {
 		}
 		f.add(int(purpose-purposeRail), conn)
 	}
-}
-
-// raise makes the first connection if one is wanted, or has the other process make it.
-func (f *Far) raise(now time.Time) (pace time.Duration) {
-	if !f.wanted.Load() || f.link.Parts() || f.call == nil && now.Before(f.again) {
-		return tendTime
-	}
-	if f.began.IsZero() {
-		f.began = now
-	}
-	if f.call == nil {
-		purpose := uint8(purposeKnock)
-		if f.dials {
-			purpose = purposeRail
-		}
-		f.call = boot.Reach(f.addrs, doorOf(f.name, f.secret), f.secret[:], purpose)
-	}
-	conn, err := f.call.Turn()
-	switch {
-	case conn.FD >= 0 && f.dials:
-		f.add(0, conn)
-		f.hangUp()
-	case conn.FD >= 0: // it has heard
-		boot.Close(conn.FD)
-		f.hangUp()
-		f.again = now.Add(knockTime)
-	case f.call.Refused():
-		f.fail(fmt.Errorf("it listens no more at %s", f.call.Reasons()))
-	case now.Sub(f.began) > f.terms.Patience:
-		f.fail(fmt.Errorf("it cannot be reached for %v at %s; raise HCCL_PEER_TIMEOUT if the network needs longer", f.terms.Patience,
-			f.call.Reasons()))
-	case err != nil:
-		f.mu.Lock()
-		f.why = f.call.Reasons()
-		f.mu.Unlock()
-	}
-	if now.Sub(f.began) < promptly {
-		return promptTime
-	}
-	return attendTime
 }
 
 func (f *Far) fail(why error) {

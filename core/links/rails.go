@@ -83,9 +83,6 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 	for i := range nics {
 		here[i] = nics[i].Addr == had[0]
 	}
-	direct := func(a netip.Addr) bool {
-		return slices.ContainsFunc(nics, func(n boot.Interface) bool { return n.Net.Contains(a) })
-	}
 	for j := range rails {
 		there[j] = rails[j].Addr() == had[1]
 	}
@@ -93,7 +90,7 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 		for i := range nics {
 			for j := range rails {
 				a := rails[j].Addr()
-				fits := nics[i].Net.Contains(a) || routed && !direct(a) && a.Is4() == nics[i].Addr.Is4() && (cross || i == j)
+				fits := nics[i].Net.Contains(a) || routed && !direct(nics, a) && a.Is4() == nics[i].Addr.Is4() && (cross || i == j)
 				if !here[i] && !there[j] && fits && a != nics[i].Addr {
 					here[i], there[j] = true, true
 					pairs = append(pairs, [2]int{i, j})
@@ -102,6 +99,11 @@ func pairRails(nics []boot.Interface, rails []netip.AddrPort, had [2]netip.Addr,
 		}
 	}
 	return pairs
+}
+
+// direct reports whether any interface has an address on its own network.
+func direct(nics []boot.Interface, a netip.Addr) bool {
+	return slices.ContainsFunc(nics, func(n boot.Interface) bool { return n.Net.Contains(a) })
 }
 
 // lay goes on with the rails that are not there, and says when to come again.

@@ -12,10 +12,6 @@ import (
 
 // Interfaces are paired with what they reach directly, then by routes; each of either side is in one rail, whatever their numbers.
 func TestRailsBetweenTwoHosts(t *testing.T) {
-	nic := func(name, prefix string) boot.Interface {
-		p := netip.MustParsePrefix(prefix)
-		return boot.Interface{Name: name, Addr: p.Addr(), Net: p.Masked()}
-	}
 	a := func(texts ...string) (list []netip.AddrPort) {
 		for _, s := range texts {
 			list = append(list, netip.AddrPortFrom(netip.MustParseAddr(s), 80))
@@ -47,11 +43,7 @@ func TestRailsBetweenTwoHosts(t *testing.T) {
 
 // With NCCL_CROSS_NIC=0 a router joins interfaces of the same place only.
 func TestRailsOfOnePlace(t *testing.T) {
-	nic := func(prefix string) boot.Interface {
-		p := netip.MustParsePrefix(prefix)
-		return boot.Interface{Addr: p.Addr(), Net: p.Masked()}
-	}
-	nics := []boot.Interface{nic("10.0.0.1/24"), nic("10.1.0.1/24"), nic("10.2.0.1/24")}
+	nics := []boot.Interface{nic("e0", "10.0.0.1/24"), nic("e1", "10.1.0.1/24"), nic("e2", "10.2.0.1/24")}
 	rails := []netip.AddrPort{netip.MustParseAddrPort("10.5.0.2:80"), netip.MustParseAddrPort("10.6.0.2:80"),
 		netip.MustParseAddrPort("10.7.0.2:80")}
 	had := [2]netip.Addr{nics[0].Addr, rails[1].Addr()} // the kernel chose: nobody asked it for one place

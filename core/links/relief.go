@@ -17,8 +17,9 @@ import (
 
 const (
 	relieveAfter = 700 * time.Millisecond
-	mostRefusals = 2    // by a way that has carried connections: nobody listens any more
-	smallSegment = 1220 // bytes in packets that pass wherever IPv6 does
+	movedTime    = 4 * time.Second // behind the last attempt: what was laid carries more than its first packets
+	mostRefusals = 2               // by a way that has carried connections: nobody listens any more
+	smallSegment = 1220            // bytes in packets that pass wherever IPv6 does
 )
 
 // relief is the one more rail.
@@ -28,8 +29,9 @@ type relief struct {
 	rail    int
 	began   time.Time
 	tries   int
-	refused int          // attempts in turn
-	ended   atomic.Int32 // 1 + the rail that the other end let go of last; 0: none. Written by any thread
+	refused int             // attempts in turn
+	idle    [][2]netip.Addr // ends of connections that were made since nothing moves, and carried nothing either
+	ended   atomic.Int32    // 1 + the rail that the other end let go of last; 0: none. Written by any thread
 }
 
 // way is from an interface of this host to an address of another.
@@ -52,7 +54,9 @@ func (f *Far) relieve(now time.Time) (busy bool) {
 	a := &f.aid
 	switch {
 	case f.link.Stuck() < relieveAfter:
-		a.hangUp()
+		if a.hangUp(); now.Sub(a.began) > movedTime {
+			a.idle = nil
+		}
 	case a.attempt == nil && now.Sub(a.began) < relieveAfter:
 	default:
 		return f.lend(a, now)
@@ -67,7 +71,7 @@ func (f *Far) lend(a *relief, now time.Time) bool {
 			return false
 		}
 		a.began = now
-		f.choose(a)
+		a.choose(f.ways(), f.carried[:])
 		a.attempt = boot.Try(a.way.by, a.way.to, doorOf(f.name, f.secret), f.secret[:], 0, uint8(purposeRail+a.rail))
 	}
 	conn, err := a.attempt.Turn()
@@ -86,27 +90,30 @@ func (f *Far) lend(a *relief, now time.Time) bool {
 	a.hangUp()
 	a.ended.Store(0)
 	if conn.FD >= 0 {
-		f.sayRelief(a)
+		if f.sayRelief(a); a.way.by.Segment == 0 {
+			a.idle = append(a.idle, a.way.ends())
+		}
 		a.began = now // it has its time to move
 		f.add(a.rail, conn)
 	}
 	return false
 }
 
-// choose takes the way of a rail that the other end let go of just now, as its path is there, else each way in turn.
-func (f *Far) choose(a *relief) {
-	ways := f.ways()
+// choose takes the way of a rail that the other end let go of just now, as its path is there, else each way in turn. By one that has led
+// to a connection which carried nothing it is to send small packets.
+func (a *relief) choose(ways []way, carried [][2]netip.Addr) {
 	if k := a.ended.Load(); k > 0 {
-		if at := slices.IndexFunc(ways, func(w way) bool { return w.ends() == f.carried[k-1] }); at >= 0 {
+		if at := slices.IndexFunc(ways, func(w way) bool { return w.ends() == carried[k-1] }); at >= 0 {
 			a.way = ways[at]
 			return
 		}
 	}
 	a.way = ways[a.tries%len(ways)]
-	if a.tries/len(ways)%2 == 1 {
+	a.tries++
+	if at := slices.Index(a.idle, a.way.ends()); at >= 0 {
+		a.idle = slices.Delete(a.idle, at, at+1)
 		a.way.by.Segment = smallSegment
 	}
-	a.tries++
 }
 
 func (f *Far) sayRelief(a *relief) {
@@ -122,16 +129,22 @@ func (f *Far) sayRelief(a *relief) {
 		a.way.by.Name, a.way.to.Addr(), a.rail)
 }
 
-// ways are those to the process: first the one of the first connection, then each interface with each address that it may lead to.
+// ways are those to the process: first the one of the first connection, then each interface with each address that it may lead to: on its
+// own network, or on none of ours. A host may answer for the addresses of all its interfaces at each of them, but connections keep to one.
 func (f *Far) ways() []way {
-	list := []way{{to: netip.AddrPortFrom(f.first[1], f.addrs[0].Port())}}
-	for _, n := range f.pool.svc.Interfaces() {
-		if n.Addr == f.first[0] {
+	return waysTo(f.pool.svc.Interfaces(), f.rails, f.first, f.addrs[0].Port())
+}
+
+func waysTo(nics []boot.Interface, rails []netip.AddrPort, first [2]netip.Addr, port uint16) []way {
+	list := []way{{to: netip.AddrPortFrom(first[1], port)}}
+	for _, n := range nics {
+		if n.Addr == first[0] {
 			list[0].by = n
 		}
-		for _, to := range f.rails {
-			other := n.Addr != f.first[0] || to.Addr() != f.first[1]
-			if other && n.Addr != to.Addr() && n.Addr.Is4() == to.Addr().Is4() {
+		for _, to := range rails {
+			other := n.Addr != first[0] || to.Addr() != first[1]
+			fits := n.Net.Contains(to.Addr()) || n.Addr.Is4() == to.Addr().Is4() && !direct(nics, to.Addr())
+			if other && n.Addr != to.Addr() && fits {
 				list = append(list, way{n, to})
 			}
 		}

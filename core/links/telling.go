@@ -67,17 +67,22 @@ func railName(rail int) string {
 	return fmt.Sprintf("socket %d of rail %d", socket, path)
 }
 
-// railLost is told when a connection failed and others go on.
+// railLost is told when a connection failed and others go on, or another is to be made.
 func (f *Far) railLost(rail int, err error) {
 	if cause := errors.Unwrap(err); cause != nil { // of a peer's end it would say more than is known
 		err = cause
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 		f.aid.ended.Store(int32(rail) + 1)
+		if !f.link.Open() {
+			f.last.Store(int32(rail) + 1)
+		}
 	}
 	label, rank := f.label()
 	path, socket := tcp.Place(rail)
 	switch {
+	case rank >= 0 && !f.link.Open():
+		log.Warn("communicator %s: rail %d to rank %d failed, the last one, and a new connection is made: %v", label, path, rank, err)
 	case rank < 0: // no communicator needs it: the other process has ended, or is about to
 		log.Info(log.Net, "%s to a process that shares no communicator any more failed: %v", railName(rail), err)
 	case f.goesOn(path):

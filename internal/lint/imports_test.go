@@ -99,7 +99,7 @@ func under(name string, folders []string) bool {
 // Where the language's guard rails may be left: C and unsafe are kept in few places, so that a reader knows where to look.
 var (
 	mayCgo = []string{"capi", "core/boot/root", "device/host", "device/cuda", "graph/gpus", "internal/params", "internal/testkit", "net/ib",
-		"net/plugin", "shm/fast", "cmd/hccl", "tests/gohost"}
+		"net/plugin", "net/registration", "shm/fast", "cmd/hccl", "tests/gohost"}
 	mayUnsafe = mayCgo
 )
 

@@ -37,6 +37,7 @@ type Values struct {
 	SocketRecvBuffer              int64         // bytes, 0 or less: the kernel adapts it
 	SocketThreads, ThreadSockets  int           // whose product is the sockets of each rail; 0: not set
 	CrossNIC                      int           // 0: interfaces are paired with those of the same place only
+	EagerLimit                    int64         // bytes of a message that goes at once
 	NetSlots                      int           // slices of a flow on their way
 	NetZeroCopy                   int           // bytes, 0: never, -1: adapt
 	NetIdle                       time.Duration // until unused connections are let go of, 0: never
@@ -48,6 +49,7 @@ type Values struct {
 	StagingGrowth                 int64         // bytes
 	StagingStep                   int           // from a class to the next: 2, 4 or 8 times
 	StagingLock, StagingHuge      bool          // where the system allows it
+	RegCacheEntries               int           // registrations that are kept, 0: none after use
 	TopoFile, TopoDumpFile        string        // paths, "": none
 	TopoDumpRank                  int           // who writes TopoDumpFile
 	GraphFile, GraphDumpFile      string        // paths, "": none
@@ -178,6 +180,8 @@ var table = []Knob{
 		count(0, 64, func(v *Values) *int { return &v.ThreadSockets })},
 	{"NCCL_CROSS_NIC", "2", "0: interfaces reach each other by a router only if they stand at the same place on both hosts; 1, 2: any two.",
 		count(0, 2, func(v *Values) *int { return &v.CrossNIC })},
+	{"HCCL_EAGER_LIMIT", "-1", "Bytes up to which a message goes without its receive; -1: 8 KiB in shared memory, 32 KiB over TCP.",
+		bytes(-1, 128<<10, func(v *Values) *int64 { return &v.EagerLimit })},
 	{"HCCL_NET_SLOTS", "32", "Slices of a channel that may be on their way to a rank over TCP before it has read any; each waits in staging.",
 		count(8, 32, func(v *Values) *int { return &v.NetSlots })},
 	{"HCCL_NET_ZEROCOPY", "-1", "Bytes of a slice from which on TCP sends it without a copy; 0: never; -1: from 64 KiB, where it pays.",
@@ -206,6 +210,8 @@ var table = []Knob{
 		flag(func(v *Values) *bool { return &v.StagingLock })},
 	{"HCCL_STAGING_HUGE", "1", "1: buffers of 64 KiB and more are on huge pages where the kernel allows them.",
 		flag(func(v *Values) *bool { return &v.StagingHuge })},
+	{"HCCL_REG_CACHE_ENTRIES", "8192", "Registrations of memory that are kept; the one unused for longest gives way; 0: none, nor any watch.",
+		count(0, 1<<20, func(v *Values) *int { return &v.RegCacheEntries })},
 }
 
 // maxChannels is NCCL's bound (MAXCHANNELS in its public header's documentation of minCTAs and maxCTAs).

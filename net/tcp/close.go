@@ -12,11 +12,12 @@ import (
 // drainTick is how often Close asks the kernel whether the peers' hosts have taken everything: there is no event for it.
 const drainTick = time.Millisecond
 
-// departure is how far a peer's goodbye has got.
+// departure is how far a rank's goodbye to its peers of a link has got.
 type departure struct {
-	p    *peer
-	put  [MaxRails]uint64 // of each rail: where in its stream the last of what is for p ends
-	sure bool             // put is known
+	t     *party
+	peers []*peer          // those that are there
+	put   [MaxRails]uint64 // of each rail: where in its stream the last of what is for them ends
+	sure  bool             // put is known
 }
 
 // Close says goodbye to every peer behind what was committed, waits at most drain until the peers' hosts have taken all of it, and
@@ -28,10 +29,10 @@ func (f *Fabric) Close(drain time.Duration) {
 	}
 	f.Take()
 	var all []*departure
-	for _, p := range f.peers {
-		if p.link != nil {
-			p.leave()
-			all = append(all, &departure{p: p})
+	for _, t := range f.parties {
+		if d := (&departure{t: t, peers: slices.Clone(t.peers)}); d.anybody() {
+			t.leave()
+			all = append(all, d)
 		}
 	}
 	f.flush()
@@ -46,7 +47,7 @@ func (f *Fabric) Close(drain time.Duration) {
 	}
 	f.net.mu.Lock()
 	for _, d := range all {
-		d.p.link.each((*conn).outlast)
+		d.t.link.each((*conn).outlast)
 	}
 	f.net.mu.Unlock()
 	f.free()
@@ -54,15 +55,25 @@ func (f *Fabric) Close(drain time.Duration) {
 	f.net.serve(nil)
 }
 
-// done reports whether the peer's host has all that is for it, or there is nobody to have it.
+// anybody reports whether peers are there.
+func (d *departure) anybody() bool {
+	d.peers = slices.DeleteFunc(d.peers, func(p *peer) bool { return p.lost() != nil })
+	return len(d.peers) > 0
+}
+
+// done reports whether the peers' host has all that is for them, or there is nobody to have it.
 func (d *departure) done() bool {
-	p, l := d.p, d.p.link
-	if p.lost() != nil || l.idle(p) && l.with(railLive)|l.with(railSuspect)|l.with(railParting) == 0 {
+	if !d.anybody() {
 		return true
 	}
-	if !l.idle(p) {
+	l := d.t.link
+	idle := d.t.said() && !slices.ContainsFunc(d.peers, func(p *peer) bool { return !l.idle(p) })
+	if !idle {
 		d.sure = false
 		return false
+	}
+	if l.with(railLive)|l.with(railSuspect)|l.with(railParting) == 0 {
+		return true
 	}
 	if !d.sure {
 		l.tx.wait() // whoever has taken the last of it has put it by now
@@ -88,7 +99,7 @@ func (d *departure) done() bool {
 	return true
 }
 
-// idle reports whether all that is for p has been taken by rails that have not failed since.
+// idle reports whether all that is for p alone has been taken by rails that have not failed since.
 func (l *Link) idle(p *peer) bool { return l.orphans.Load() == 0 && p.idle() && p.said() }
 
 // pause sleeps until a socket is ready, for a tick at most.
@@ -106,8 +117,8 @@ func (f *Fabric) free() {
 	f.ends.Lock() // whoever tells of an end has told
 	f.ends.Unlock()
 	f.net.exclusively(func() {
-		for link, peers := range f.links() {
-			link.detach(f, peers)
+		for _, t := range f.parties {
+			t.link.detach(t)
 		}
 		f.ended = true
 		f.net.stirred = slices.DeleteFunc(f.net.stirred, func(s *Fabric) bool { return s == f })
@@ -119,17 +130,6 @@ func (f *Fabric) free() {
 		o.drop()
 	}
 	staging.Shared.Leave()
-}
-
-// links are those that the peers were joined to.
-func (f *Fabric) links() map[*Link][]*peer {
-	all := map[*Link][]*peer{}
-	for _, p := range f.peers {
-		if p.link != nil {
-			all[p.link] = append(all[p.link], p)
-		}
-	}
-	return all
 }
 
 // free closes the socket, once. It leaves the epoll set first: a forked child that holds the descriptor would keep it there. Nobody

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -58,7 +59,11 @@ func newConn(l *Link, rail uint8, fd int, keys *secure.Session) (*conn, error) {
 	unix.CloseOnExec(fd)
 	// Latency only, and not an option of unix sockets: a failure is no fault.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	return &conn{link: l, rail: rail, fd: fd, seal: newSealing(keys), unseal: newUnsealing(keys)}, nil
+	c := &conn{link: l, rail: rail, fd: fd, seal: newSealing(keys), unseal: newUnsealing(keys)}
+	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+		c.pulse.acked = info.Bytes_acked // of the handshake: the rail has moved nothing yet
+	}
+	return c, nil
 }
 
 // fail ends the rail. Others take over what it had; without others the other process is gone, and writers to it and readers hear why.
@@ -70,10 +75,15 @@ func (c *conn) fail(err error) {
 	l := c.link
 	l.orphans.Or(1 << c.rail)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
-	if was != railParting && l.live() == 0 && !l.pardon() {
+	last := was != railParting && l.live() == 0 && !l.pardon()
+	doubts := last && l.doubts(err)
+	if last && !doubts {
 		l.lose(err)
 	} else if l.onRail != nil && l.dead.Load() == nil {
 		l.onRail(int(c.rail), err)
+	}
+	if doubts {
+		l.onNeed()
 	}
 	l.net.dying.Store(true)
 	l.flush()
@@ -88,6 +98,17 @@ func (l *Link) pardon() (any bool) {
 		}
 	}
 	return any
+}
+
+// upsetTime is how long after a rail was given up the end of the last one says nothing of the process at the other end.
+const upsetTime = 10 * time.Second
+
+// doubts reports whether the last connection has ended soon after either end gave up another. When paths come back from an outage one after
+// the other the ends may give up different ones, each the other's last. Whether the process has ended shows where it listened.
+func (l *Link) doubts(err error) bool {
+	at := l.upset.Load()
+	_, gone := err.(*GoneError)
+	return gone && at != nil && time.Since(*at) <= upsetTime && l.Used()
 }
 
 // part has a live rail say goodbye.

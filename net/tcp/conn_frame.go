@@ -1,6 +1,9 @@
 package tcp
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // of finds whose frame h is, nil: of nobody who is still there. Frames of one peer mostly come together.
 func (c *conn) of(h *header) *peer {
@@ -32,6 +35,9 @@ func (c *conn) frame(h *header) error {
 		c.link.flush()
 		return nil
 	}
+	if h.typ == frameAnnounce || h.typ == frameLeave {
+		return c.announced(h)
+	}
 	p := c.of(h)
 	if p == nil {
 		return c.stray(h)
@@ -45,7 +51,7 @@ func (c *conn) frame(h *header) error {
 		return c.slice(p, h)
 	case frameAck:
 		return c.acked(p, h)
-	case frameControl, frameLeave:
+	case frameControl:
 		b := c.recv.stash[c.recv.r:][:h.length]
 		c.recv.r += len(b)
 		return c.control(p, h, b)
@@ -86,13 +92,7 @@ func (c *conn) control(p *peer, h *header, b []byte) error {
 		return nil
 	}
 	p.heard.Store(heard + 1)
-	switch {
-	case h.typ == frameLeave:
-		p.quits, p.total = true, h.ack
-		p.parts()
-	case p.f.onControl != nil && !p.f.closed.Load():
-		p.f.onControl(p.rank, b)
-	}
+	p.hear(b)
 	return nil
 }
 
@@ -102,6 +102,8 @@ func (c *conn) dropped(rail uint64) {
 		return
 	}
 	if d := c.link.rails[rail].Load(); d != nil {
+		now := time.Now()
+		c.link.upset.Store(&now)
 		d.fail(&GoneError{Cause: errDropped})
 	}
 }

@@ -160,8 +160,8 @@ func (c *conn) parse() error {
 		if bad := h.decode(r.stash[r.r:r.w]); bad != "" {
 			return c.bad(bad)
 		}
-		if h.typ == frameControl && r.w-r.r < headerSize+int(h.length) {
-			return nil // it is read as a whole; the stash has room for it
+		if h.whole() && r.w-r.r < headerSize+int(h.length) {
+			return nil // the stash has room for it
 		}
 		r.r += headerSize
 		if err := c.frame(&h); err != nil {

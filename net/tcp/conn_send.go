@@ -140,6 +140,9 @@ func (c *conn) fillControl() {
 			s.control = p.takeQueued(s.control, batchBytes)
 		}
 	}
+	if c.link.speaks.Load() && c.link.leads(c) {
+		s.control = c.link.takeSaid(s.control)
+	}
 	for _, p := range c.link.active {
 		if len(s.control) >= batchBytes {
 			break

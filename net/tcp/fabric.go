@@ -1,11 +1,12 @@
 // Package tcp carries the ports of communicators over TCP. All communicators of a process share its connections: there are one or
 // several for each other process.
 //
-// What it is: framing, flows with bounded slots, staging memory, and the reading and writing of sockets, in five layers:
+// What it is: framing, flows with bounded slots, staging memory, and the reading and writing of sockets, in six layers:
 //
 //	port (port_out.go, port_in.go)     proto.Out and proto.In of a (kind, channel)
 //	flow (flow.go)                     numbered slices, at most slots of them between a writer and its reader
 //	peer (peer.go)                     another rank of one communicator: the flows both ways, and its control messages
+//	party (party.go)                   a rank's peers in one process: what it tells them all goes there once
 //	link (link.go, link_send.go)       another process: which peers' frames go next, and by which rail
 //	conn (conn_send.go, conn_recv.go)  a rail: frames in and out of one socket, large slices without a copy (zerocopy.go)
 //
@@ -52,7 +53,8 @@ type Fabric struct {
 	wake      func()
 	onControl func(rank int, b []byte)
 	onGone    func(rank int, err error)
-	peers     []*peer // by rank; the own one is never joined
+	peers     []*peer  // by rank; the own one is never joined
+	parties   []*party // one for each link that ranks were joined to
 	self      flowTable[inFlow]
 	closed    atomic.Bool
 	stance    atomic.Int32 // away, reads or leans
@@ -123,20 +125,31 @@ func (f *Fabric) ControlAll(b []byte) error {
 		return fmt.Errorf("control message of %d bytes, at most %d may be", len(b), MaxControl)
 	}
 	for _, p := range f.peers {
-		if p.link != nil && p.lost() == nil && p.queue(header{typ: frameControl, length: uint32(len(b))}, b) == nil {
-			p.list()
+		if p.link != nil && p.lost() == nil {
+			_ = p.queue(b)
 		}
 	}
 	f.flush()
 	return nil
 }
 
-// flush sends what is queued for all peers, by each link once: it takes along what others of the link have.
+// Announce sends a small message to all ranks that were joined, in one frame to each process. Unlike ControlAll it finds nobody who is
+// gone. It is for what is told once or twice.
+func (f *Fabric) Announce(b []byte) error {
+	if len(b) > MaxControl {
+		return fmt.Errorf("control message of %d bytes, at most %d may be", len(b), MaxControl)
+	}
+	for _, t := range f.parties {
+		t.says(header{typ: frameAnnounce, length: uint32(len(b))}, b)
+	}
+	f.flush()
+	return nil
+}
+
+// flush sends what is queued for all peers.
 func (f *Fabric) flush() {
-	for _, p := range f.peers {
-		if p.news.Load() {
-			p.flush()
-		}
+	for _, t := range f.parties {
+		t.link.flush()
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"hccl.dev/hccl/proto"
 )
 
-// The layout of a frame, version 4. Numbers are little-endian.
+// The layout of a frame, version 5. Numbers are little-endian.
 //
 //	 0  version      1 byte
 //	 1  type         1
@@ -16,31 +16,31 @@ import (
 //	 4  channel      2   of the flow
 //	 6  0            2
 //	 8  length       4   bytes of payload behind the header
-//	12  lane         4   \
+//	12  lane         4   \           announce, leave: the rank that tells
 //	16  operation    8    } proto.Tag
 //	24  hash         8   /
 //	32  seq          8   number of the slice in its flow, or of the control message, from 0; drop: the rail; gone: a route
 //	40  ack          8   slices of the opposite flow (same kind and channel) that their reader has released; control messages heard;
-//	                     leave: all slices of the route so far
-//	48  route        8   which rank of which communicator sends it to which; 0: a frame of the rail
+//	48  route        8   which rank of which communicator sends it to which; announce, leave: the communicator; 0: a frame of the rail
 //	56  0           16
-//	72  payload
+//	72  payload          leave: runs of ranks, see party.leave
 const (
-	wireVersion = 4
+	wireVersion = 5
 	headerSize  = 72
 )
 
 type frameType uint8
 
 const (
-	frameData    frameType = 1 + iota // a slice; ack rides along
-	frameAck                          // ack alone
-	frameControl                      // a message of core; no flow
-	frameGoodbye                      // the last frame of a rail, which its sender lets go of
-	frameHeard                        // ack of control messages
-	frameDrop                         // the sender has given a rail up
-	frameLeave                        // a control message too: the rank has left its communicator
-	frameGone                         // answers what came for a route that leads to nobody; its number is seq
+	frameData     frameType = 1 + iota // a slice; ack rides along
+	frameAck                           // ack alone
+	frameControl                       // a message of core; no flow
+	frameGoodbye                       // the last frame of a rail, which its sender lets go of
+	frameHeard                         // ack of control messages
+	frameDrop                          // the sender has given a rail up
+	frameLeave                         // to all ranks at the other end: the rank has left its communicator
+	frameGone                          // answers what came for a route that leads to nobody; its number is seq
+	frameAnnounce                      // a message of core to all ranks at the other end
 )
 
 // header is a frame without its payload.
@@ -98,9 +98,9 @@ func (h *header) check() string {
 	switch h.typ {
 	case frameData:
 		limit = MaxSlice
-	case frameControl:
+	case frameControl, frameAnnounce, frameLeave:
 		limit = MaxControl
-	case frameAck, frameGoodbye, frameHeard, frameDrop, frameLeave, frameGone:
+	case frameAck, frameGoodbye, frameHeard, frameDrop, frameGone:
 	default:
 		return fmt.Sprintf("unknown type %d", h.typ)
 	}
@@ -108,4 +108,9 @@ func (h *header) check() string {
 		return fmt.Sprintf("type %d with %d bytes, at most %d may be", h.typ, h.length, limit)
 	}
 	return ""
+}
+
+// whole reports whether the payload is read at one go with the header.
+func (h *header) whole() bool {
+	return h.typ == frameControl || h.typ == frameAnnounce || h.typ == frameLeave
 }

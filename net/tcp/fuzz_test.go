@@ -51,7 +51,9 @@ func FuzzConnection(f *testing.F) {
 	f.Add(append(data(0, 8), data(1, 5000)...), 70)
 	f.Add(append(data(0, 0), encoded(header{typ: frameGoodbye})...), 64)
 	f.Add(append(encoded(header{typ: frameControl, length: 3, route: route(1, 1, 0)}), "abc"...), 65)
-	f.Add(encoded(header{typ: frameLeave, route: route(1, 1, 0)}), 5)
+	leave := encoded(header{typ: frameLeave, length: runBytes, route: 1, tag: proto.Tag{Lane: 1}})
+	f.Add(append(leave, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 5)
+	f.Add(append(encoded(header{typ: frameAnnounce, length: 3, route: 1, tag: proto.Tag{Lane: 1}}), "abc"...), 65)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
 		if len(b) > 64<<10 {
 			return

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"hccl.dev/hccl/internal/secure"
 )
@@ -24,6 +25,8 @@ type Link struct {
 	orphans atomic.Uint64                  // bits of rails whose unacked slices others are to take
 	drops   atomic.Uint64                  // bits of rails that the other process is to be told of as given up
 	stuck   atomic.Int64                   // nanoseconds for which nothing has moved on any rail
+	upset   atomic.Pointer[time.Time]      // when either end gave a rail up last, as it stood still; nil: never
+	moving  time.Time                      // since when any path has moved; guarded by Net.tending
 	parting atomic.Uint64                  // bits of rails that are to say goodbye
 	fresh   atomic.Pointer[peer]           // a stack of peers with something to send that are not in active yet
 	dead    atomic.Pointer[goneReason]     // set once
@@ -41,13 +44,18 @@ type Link struct {
 	peers  map[uint64]*peer   // by the route of what they send; guarded by mu
 	sends  map[uint64]*peer   // the same, by the route of what is sent to them; guarded by mu
 	strays map[stray]struct{} // to be told of; guarded by mu
-	grave  []*conn            // dead rails whose place another has taken; guarded by Net.mu
+
+	parties  map[uint64][]*party // by their communicators' numbers; guarded by mu
+	speakers []*party            // with something to tell; guarded by mu
+	speaks   atomic.Bool         // there are some; written under mu
+
+	grave []*conn // dead rails whose place another has taken; guarded by Net.mu
 }
 
 // NewLink makes a link. needs is called, from any thread, when something is to be sent and there is no rail; it must not block.
 func (n *Net) NewLink(needs func()) *Link {
 	l := &Link{net: n, onNeed: needs, lead: MaxRails, peers: map[uint64]*peer{}, sends: map[uint64]*peer{},
-		strays: map[stray]struct{}{}}
+		strays: map[stray]struct{}{}, parties: map[uint64][]*party{}}
 	n.mu.Lock()
 	n.links = append(n.links, l)
 	n.mu.Unlock()
@@ -125,33 +133,30 @@ func (l *Link) attach(p *peer) error {
 		return errTwice
 	}
 	l.peers[p.here], l.sends[p.there], p.link = p, p, l
+	t := l.party(p.f)
+	t.peers = append(t.peers, p)
 	return nil
 }
 
-// detach ends f's part in the link, its peers: nothing of them is sent or taken any more. The rx baton is held.
-func (l *Link) detach(f *Fabric, peers []*peer) {
+// detach ends a party: nothing of its peers is sent or taken any more. The rx baton is held.
+func (l *Link) detach(t *party) {
 	l.tx.wait()
-	for _, p := range peers {
+	for _, p := range t.peers {
 		p.listed.Store(true) // for ever: it is not listed again
 	}
 	l.collect()
-	l.active = slices.DeleteFunc(l.active, func(a *peer) bool { return a.f == f })
-	l.mu.Lock()
-	for _, p := range peers {
-		delete(l.peers, p.here)
-		delete(l.sends, p.there)
-	}
-	l.mu.Unlock()
+	l.active = slices.DeleteFunc(l.active, func(a *peer) bool { return a.f == t.f })
+	l.disband(t)
 	for k := range l.rails {
 		if c := l.rails[k].Load(); c != nil {
-			c.recv.disown(f)
+			c.recv.disown(t.f)
 		}
 	}
 	for _, c := range l.grave {
-		c.recv.disown(f)
+		c.recv.disown(t.f)
 	}
-	for _, p := range peers {
-		if p.lost() == nil && !l.idle(p) {
+	for _, p := range t.peers {
+		if p.lost() == nil && !(t.said() && l.idle(p)) {
 			l.answer(stray{p.here, true})
 		}
 		p.out.each((*outFlow).drop)
@@ -260,14 +265,6 @@ func (l *Link) Part() {
 		if c := l.rails[k].Load(); c != nil {
 			c.part()
 		}
-	}
-	l.flush()
-}
-
-// LetGo is Part for one of several rails: what it has begun arrives, and the others take what is next.
-func (l *Link) LetGo(rail int) {
-	if c := l.rails[rail].Load(); c != nil {
-		c.part()
 	}
 	l.flush()
 }

@@ -125,11 +125,12 @@ func (l *Link) share(open uint64) (moved bool) {
 
 // wants asks for a rail if something waits for one.
 func (l *Link) wants() {
+	need := l.speaks.Load() && l.speaksToSomebody()
 	for _, p := range l.active {
-		if p.lost() == nil && (p.news.Load() || !p.idle()) {
-			l.onNeed()
-			return
-		}
+		need = need || p.lost() == nil && (p.news.Load() || !p.idle())
+	}
+	if need {
+		l.onNeed()
 	}
 }
 
@@ -203,6 +204,9 @@ func (l *Link) adopt() {
 	if led {
 		l.lead = MaxRails // none: the next rail to send becomes it
 	}
+	if led {
+		l.recallSaid()
+	}
 	for _, p := range l.all() {
 		if led {
 			p.recall() // also where nothing new is to be told
@@ -250,9 +254,11 @@ func (l *Link) leads(c *conn) bool {
 		}
 	}
 	l.lead = c.rail
+	l.recallSaid()
 	for _, p := range l.all() {
-		p.recall()
-		p.list()
+		if p.recall(); p.news.Load() {
+			p.list()
+		}
 	}
 	l.collect()
 	return true

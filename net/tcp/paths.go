@@ -1,6 +1,9 @@
 package tcp
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // way is what the tender saw of a path. Its rails share its fate: where one stands still and none has moved since, those that have
 // nothing to send would stand still as well if they were given anything.
@@ -61,10 +64,15 @@ func (l *Link) weigh(now time.Time) {
 	l.ponder(now, moving, stuck)
 	still := func(c *conn) time.Time { return ways[c.rail%MaxPaths].still(c, now) }
 	l.trust(still)
-	if moving {
-		l.giveUp(now, still)
-		l.suspect(now, still)
+	if !moving {
+		l.moving = time.Time{}
+		return
 	}
+	if l.moving.IsZero() {
+		l.moving = now
+	}
+	l.giveUp(now, &ways, still)
+	l.suspect(now, still)
 }
 
 func (w *way) add(q *pulse) {
@@ -90,13 +98,23 @@ func (l *Link) trust(still func(*conn) time.Time) {
 	}
 }
 
-func (l *Link) giveUp(now time.Time, still func(*conn) time.Time) {
+// giveUp ends rails that have stood still for deadAfter while others moved. One that has carried nothing since it was laid, when all stood
+// still, shows nothing.
+func (l *Link) giveUp(now time.Time, ways *[MaxPaths]way, still func(*conn) time.Time) {
 	l.each(func(c *conn) {
-		if since := still(c); !since.IsZero() && now.Sub(since) >= deadAfter {
-			l.drops.Or(1 << c.rail)
-			c.fail(&GoneError{Cause: errStill})
+		since := still(c)
+		if since.IsZero() || now.Sub(since) < deadAfter || now.Sub(l.moving) < deadAfter || !overtaken(ways, since) {
+			return
 		}
+		l.upset.Store(&now)
+		l.drops.Or(1 << c.rail)
+		c.fail(&GoneError{Cause: errStill})
 	})
+}
+
+// overtaken reports whether anything has moved after a time.
+func overtaken(ways *[MaxPaths]way, since time.Time) bool {
+	return slices.ContainsFunc(ways[:], func(w way) bool { return w.last.After(since) })
 }
 
 // suspect has others take what all suspects had at once: none is to take what another one of them had.

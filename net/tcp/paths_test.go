@@ -20,15 +20,18 @@ func TestRailsOfAPath(t *testing.T) {
 	const l, s, d = railLive, railSuspect, railDead
 	for name, c := range map[string]struct {
 		first, second [2]pulse // of the sockets of two paths
+		moving        time.Duration
 		want          [4]int32
 	}{
-		"a path stands still":           {[2]pulse{stuck, idle}, [2]pulse{moves, idle}, [4]int32{s, s, l, l}},
-		"for long":                      {[2]pulse{long, idle}, [2]pulse{idle, idle}, [4]int32{d, d, l, l}},
-		"one socket does":               {[2]pulse{stuck, moves}, [2]pulse{idle, idle}, [4]int32{s, l, l, l}},
-		"one does, another moved":       {[2]pulse{stuck, moved}, [2]pulse{idle, idle}, [4]int32{s, l, l, l}},
-		"one does for long, and moving": {[2]pulse{long, moves}, [2]pulse{idle, idle}, [4]int32{d, l, l, l}},
-		"both paths do":                 {[2]pulse{stuck, idle}, [2]pulse{idle, long}, [4]int32{l, l, l, l}},
-		"nothing does":                  {[2]pulse{idle, moves}, [2]pulse{moved, idle}, [4]int32{l, l, l, l}},
+		"a path stands still":           {[2]pulse{stuck, idle}, [2]pulse{moves, idle}, deadAfter, [4]int32{s, s, l, l}},
+		"for long":                      {[2]pulse{long, idle}, [2]pulse{moves, idle}, deadAfter, [4]int32{d, d, l, l}},
+		"for long, as all did":          {[2]pulse{long, idle}, [2]pulse{moves, idle}, deadAfter / 2, [4]int32{s, s, l, l}},
+		"for long, others are new":      {[2]pulse{long, idle}, [2]pulse{idle, idle}, deadAfter, [4]int32{s, s, l, l}},
+		"one socket does":               {[2]pulse{stuck, moves}, [2]pulse{idle, idle}, deadAfter, [4]int32{s, l, l, l}},
+		"one does, another moved":       {[2]pulse{stuck, moved}, [2]pulse{idle, idle}, deadAfter, [4]int32{s, l, l, l}},
+		"one does for long, and moving": {[2]pulse{long, moves}, [2]pulse{idle, idle}, deadAfter, [4]int32{d, l, l, l}},
+		"both paths do":                 {[2]pulse{stuck, idle}, [2]pulse{idle, long}, deadAfter, [4]int32{l, l, l, l}},
+		"nothing does":                  {[2]pulse{idle, moves}, [2]pulse{moved, idle}, deadAfter, [4]int32{l, l, l, l}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes := []*node{newNode(0, 2), newNode(1, 2)}
@@ -40,6 +43,7 @@ func TestRailsOfAPath(t *testing.T) {
 				lay(t, nodes, 0, 1, rail, pair)
 			}
 			link := nodes[0].links[1]
+			link.moving = ago(c.moving)
 			for k, q := range append(c.first[:], c.second[:]...) {
 				link.rails[rails[k]].Load().pulse = q
 			}

@@ -1,17 +1,12 @@
 package tcp
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 
 	"hccl.dev/hccl/proto"
 )
-
-// maxQueued bounds the control messages that a peer has not heard yet.
-const maxQueued = 256 << 10
 
 // peer is what a rank keeps for another one of its communicator: the flows both ways, and what waits to be sent. The link to its
 // process carries it.
@@ -36,16 +31,11 @@ type peer struct {
 	replies atomic.Bool   // the peer is to be told of heard
 
 	gone  atomic.Pointer[goneReason] // set once
+	told  uint64                     // what it has told all ranks of this process; guarded by the rx baton
 	quits bool                       // it has said goodbye, which counts once all it ever sent is here; guarded by the rx baton
 	total uint64                     // how many slices that is; guarded by the rx baton
 
-	mu      sync.Mutex
-	queued  []byte      // control frames that the peer has not heard, whole, in order; guarded by mu
-	first   uint64      // number of the first of them; guarded by mu
-	count   int         // how many; guarded by mu
-	put     int         // bytes of queued that the lead has taken; guarded by mu
-	leaving bool        // the goodbye is among them; guarded by mu
-	news    atomic.Bool // put < len(queued): spares the sender of slices the mutex; written under mu
+	outbox
 }
 
 type goneReason struct{ err error }
@@ -120,101 +110,24 @@ func (p *peer) control(b []byte) error {
 	if err := p.lost(); err != nil {
 		return err
 	}
-	if err := p.queue(header{typ: frameControl, length: uint32(len(b))}, b); err != nil {
+	if err := p.queue(b); err != nil {
 		return err
 	}
-	p.list()
 	p.flush()
 	return nil
 }
 
-// leave queues the goodbye, which a flush sends: nothing follows, and the slices committed so far are all there will be.
-func (p *peer) leave() {
-	total := uint64(0)
-	p.out.each(func(f *outFlow) { total += f.committed.Load() })
-	if p.queue(header{typ: frameLeave, ack: total}, nil) == nil {
-		p.list()
-	}
-}
-
-func (p *peer) queue(h header, b []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.leaving {
+// queue adds a control message to those that wait.
+func (p *peer) queue(b []byte) error {
+	if p.f.closed.Load() {
 		return errClosed
 	}
-	p.leaving = h.typ == frameLeave
-	if !p.leaving && len(p.queued)+headerSize+len(b) > maxQueued {
-		return fmt.Errorf("rank %d does not read: %d bytes of control messages wait for it", p.rank, len(p.queued))
+	if bad := p.outbox.queue(header{typ: frameControl, length: uint32(len(b)), route: p.there}, b); bad != "" {
+		return fmt.Errorf("rank %d does not read: %s", p.rank, bad)
 	}
-	var head [headerSize]byte
-	h.route, h.seq = p.there, p.first+uint64(p.count)
-	h.encode(head[:])
-	p.queued = append(append(p.queued, head[:]...), b...)
-	p.count++
-	p.news.Store(true)
+	p.list()
 	return nil
 }
-
-// takeQueued appends the control frames that the lead has not taken to b, until it has about most bytes.
-func (p *peer) takeQueued(b []byte, most int) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.put < len(p.queued) && len(b) < most {
-		n := frameBytes(p.queued[p.put:])
-		b = append(b, p.queued[p.put:p.put+n]...)
-		p.put += n
-	}
-	p.news.Store(p.put < len(p.queued))
-	return b
-}
-
-// said reports whether a lead has taken all control messages.
-func (p *peer) said() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.put == len(p.queued)
-}
-
-// forget frees the messages before number n, which the peer has heard. It returns what is wrong with n.
-func (p *peer) forget(n uint64) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n > p.first+uint64(p.count) {
-		return fmt.Sprintf("%d control messages heard, with %d sent", n, p.first+uint64(p.count))
-	}
-	at := 0
-	for ; p.first < n; p.first++ {
-		at += frameBytes(p.queued[at:])
-		p.count--
-	}
-	p.queued = append(p.queued[:0], p.queued[at:]...)
-	p.put = max(p.put-at, 0)
-	return ""
-}
-
-// unqueue drops all control messages. Those that no rail has taken leave no gap in the numbers: a peer that has said goodbye may yet hear
-// the own one.
-func (p *peer) unqueue() {
-	p.mu.Lock()
-	for at := 0; at < p.put; p.first++ {
-		at += frameBytes(p.queued[at:])
-	}
-	p.queued, p.count, p.put = p.queued[:0], 0, 0
-	p.news.Store(false)
-	p.mu.Unlock()
-}
-
-// recall has the next lead send everything that the peer has not heard.
-func (p *peer) recall() {
-	p.mu.Lock()
-	p.put = 0
-	p.news.Store(len(p.queued) > 0)
-	p.mu.Unlock()
-}
-
-// frameBytes is the length of the control frame at the front of b.
-func frameBytes(b []byte) int { return headerSize + int(binary.LittleEndian.Uint32(b[8:])) }
 
 // parts ends a peer that has said goodbye, once all that it sent has arrived: its rails may bring the last slices behind the goodbye.
 // The rx baton is held.

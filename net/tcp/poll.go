@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,7 @@ import (
 // reading is a Net's side of its sockets' readiness.
 type reading struct {
 	rx     baton
+	alone  sync.Mutex               // of those who want rx for themselves
 	dying  atomic.Bool              // a rail has failed whose socket is still open
 	takers atomic.Int32             // threads in operations that read: the background keeps away while there is one
 	leaned atomic.Int32             // fabrics whose threads sleep until somebody reads for them
@@ -162,8 +164,11 @@ func (n *Net) serveOn(own *Fabric) {
 	}
 }
 
-// exclusively runs do while nobody reads.
+// exclusively runs do while nobody reads. Those who wait for their turn sleep: hundreds that look for it would keep the processors from
+// whoever has it.
 func (n *Net) exclusively(do func()) {
+	n.alone.Lock()
+	defer n.alone.Unlock()
 	n.hands.Add(1)
 	n.rx.wait()
 	n.hands.Add(-1)

@@ -28,6 +28,14 @@ func (l *Link) Open() bool { return l.with(railLive)|l.with(railSuspect)|l.with(
 // Parts reports whether a rail has said goodbye and is not at its end.
 func (l *Link) Parts() bool { return l.with(railParting) != 0 }
 
+// LetGo is Part for one of several rails: what it has begun arrives, and the others take what is next.
+func (l *Link) LetGo(rail int) {
+	if c := l.rails[rail].Load(); c != nil {
+		c.part()
+	}
+	l.flush()
+}
+
 // RailState is what a rail has done so far, for all communicators.
 type RailState struct {
 	Path   int

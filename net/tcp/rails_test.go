@@ -198,24 +198,6 @@ func TestRailsShareTheLoad(t *testing.T) {
 	}
 }
 
-// What a rail took and lost is said again by another one, also where nothing follows.
-func TestLastWordsOutliveTheirRail(t *testing.T) {
-	nodes := []*node{newNode(0, 2), newNode(1, 2)}
-	for _, d := range nodes {
-		t.Cleanup(func() { d.Close(0) })
-	}
-	ours, theirs := pair(t) // nobody reads the other end
-	if err := nodes[0].AddRail(1, 0, ours, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := nodes[0].Control(1, []byte("last words")); err != nil {
-		t.Fatal(err)
-	}
-	lay(t, nodes, 0, 1, 1, pair)
-	_ = unix.Close(theirs)
-	nodes[1].until(t, "message", func() bool { return len(nodes[1].heard(0)) == 1 })
-}
-
 // The ends of a connection take numbers of their own for rails beside those that stand still, and none that is in use.
 func TestSpareNumbers(t *testing.T) {
 	nodes := railed(t, 2, 1, loopback)

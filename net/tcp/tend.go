@@ -43,6 +43,8 @@ type pulse struct {
 //	live ── 300 ms without progress, with retransmissions, while another moves ──> suspect ── 3 s ──> dead
 //	  ^──────────────────────────── progress ─────────────────────────────────────────┘
 //
+// After an outage of all rails those that come back later than the first have the 3 s from then on.
+//
 // A peer whose process is stopped acknowledges nothing new either, but on all rails alike, and without retransmissions.
 func (n *Net) Tend() {
 	n.tending.Lock()
