@@ -189,6 +189,9 @@ func (k *kernel) news() bool {
 	return atomic.LoadUint32(word(&here.head)) != atomic.LoadUint32(word(&here.tail)) || atomic.LoadUint32(word(&here.missed)) != 0
 }
 
+// mostChanges is how many are kept until they are taken.
+const mostChanges = C.HCCL_CHANGES
+
 const futexWait = 128 // FUTEX_WAIT_PRIVATE
 
 func (k *kernel) wait() bool {
@@ -207,7 +210,7 @@ func (k *kernel) wait() bool {
 func (k *kernel) take(do func(change)) {
 	head, tail := atomic.LoadUint32(word(&here.head)), atomic.LoadUint32(word(&here.tail))
 	for ; tail != head; tail++ {
-		ch := &here.ring[tail%C.HCCL_CHANGES]
+		ch := &here.ring[tail%mostChanges]
 		do(change{span{uint64(ch.start), uint64(ch.end)}, How(ch.how)})
 	}
 	atomic.StoreUint32(word(&here.tail), tail)

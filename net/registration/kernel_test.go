@@ -255,3 +255,28 @@ func (l *leaving) Deregister(k Key) error {
 	l.gone <- k
 	return nil
 }
+
+// More changes than are kept until somebody takes them: everything is taken for changed.
+func TestMoreChangesThanAreKept(t *testing.T) {
+	needNotice(t)
+	c, _ := newCardCache(t)
+	if err := mmap(at, someMemory, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, -1); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = munmap(at, someMemory) })
+	changed, other := put(t, c, at, page), put(t, c, at+4<<20, page)
+	process.mu.Lock() // nobody takes any
+	for range mostChanges + 10 {
+		if err := madvise(at, page, unix.MADV_DONTNEED); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	process.mu.Unlock()
+	if again := put(t, c, at, page); again == changed {
+		t.Errorf("%v is found again", changed)
+	}
+	if again := put(t, c, at+4<<20, page); again == other {
+		t.Errorf("%v is found again, although nothing tells that its memory is what it was", other)
+	}
+}

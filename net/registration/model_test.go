@@ -230,7 +230,7 @@ func FuzzCache(f *testing.F) {
 	f.Add([]byte{0, 1, 3, 0, 3, 3, 12, 2, 1, 6, 0, 0, 0, 1, 6, 6, 0, 0})
 	f.Add([]byte{15, 4, 1, 0, 1, 6, 0, 1, 2, 13, 1, 6, 0, 4, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if stale := run(t, data, func(*model) {}); stale > 0 {
+		if stale := run(t, data[:min(len(data), 1200)], func(*model) {}); stale > 0 {
 			t.Errorf("%d requests found memory that is not there any more", stale)
 		}
 	})
