@@ -40,15 +40,29 @@ type link struct {
 }
 
 func framed(kind, arg int, payload []byte) []byte {
-	b := make([]byte, frameSize, frameSize+len(payload))
-	le.PutUint32(b[frameMagic:], frameMagicValue)
-	le.PutUint32(b[frameKind:], uint32(kind))
-	le.PutUint32(b[frameLength:], uint32(len(payload)))
-	le.PutUint32(b[frameArg:], uint32(arg))
-	return append(b, payload...)
+	return append(frameHead(kind, arg, len(payload)), payload...)
 }
 
-func pack(blocks [][]byte) (b []byte) {
+// frameHead is a frame without its payload, for which there is room behind it.
+func frameHead(kind, arg, payload int) []byte {
+	b := make([]byte, frameSize, frameSize+payload)
+	le.PutUint32(b[frameMagic:], frameMagicValue)
+	le.PutUint32(b[frameKind:], uint32(kind))
+	le.PutUint32(b[frameLength:], uint32(payload))
+	le.PutUint32(b[frameArg:], uint32(arg))
+	return b
+}
+
+func pack(blocks [][]byte) []byte { return appendPacked(make([]byte, 0, packedSize(blocks)), blocks) }
+
+func packedSize(blocks [][]byte) (n int) {
+	for _, block := range blocks {
+		n += 4 + len(block)
+	}
+	return n
+}
+
+func appendPacked(b []byte, blocks [][]byte) []byte {
 	for _, block := range blocks {
 		b = append(le.AppendUint32(b, uint32(len(block))), block...)
 	}

@@ -56,7 +56,7 @@ func (x *rounds) push(k int, l *link) error {
 	}
 	if !l.sent && len(x.held) >= 1<<k {
 		l.sent = true
-		if err := l.s.send(x.blocks(k)); err != nil {
+		if err := l.s.give(x.blocks(k)); err != nil {
 			return l.lost()
 		}
 	}
@@ -75,9 +75,10 @@ func (l *link) lost() error {
 	return l.gone()
 }
 
+// blocks is the frame of round k. All rounds of hundreds of ranks are a gigabyte, which is put together once and not copied.
 func (x *rounds) blocks(k int) []byte {
-	count := x.due(k)
-	return framed(frameBlocks, count, pack(x.held[:count]))
+	held := x.held[:x.due(k)]
+	return appendPacked(frameHead(frameBlocks, len(held), packedSize(held)), held)
 }
 
 // due is how many blocks are sent in round k.

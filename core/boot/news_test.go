@@ -76,7 +76,7 @@ func TestNewsGoBeforeSilence(t *testing.T) {
 		for _, peer := range []int{2, 3, 0, 3} { // two out, two in
 			mine, theirs := pair(-1)
 			if len(x.all) == told {
-				_ = theirs.send(farewell())
+				_ = theirs.give(farewell())
 			}
 			theirs.close()
 			x.all = append(x.all, &link{of: m, peer: peer, s: &stream{fd: -1, near: mine}})

@@ -49,6 +49,15 @@ func (s *stream) send(b []byte) error {
 	return s.flush()
 }
 
+// give is send for bytes that the caller keeps nothing of.
+func (s *stream) give(b []byte) error {
+	if s.keys != nil || len(s.out) > 0 {
+		return s.send(b)
+	}
+	s.out = b
+	return s.flush()
+}
+
 // smallPiece is how much goes in one packet, which passes wherever IPv6 does: a path that loses larger ones without a word would hold up
 // a handshake, or ranks that tell each other much, for ever. MSG_EOR keeps the kernel from joining pieces, also where it sends them again.
 const smallPiece = 1200
@@ -66,7 +75,7 @@ func (s *stream) flush() error {
 	if s.near != nil && len(s.out) > 0 {
 		out := s.out
 		s.out = nil
-		return s.near.send(out)
+		return s.near.give(out)
 	}
 	for len(s.out) > 0 {
 		piece, flags := s.out, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT
@@ -129,12 +138,12 @@ func (s *stream) unseal() (whole bool, err error) {
 	return err == nil, err
 }
 
-const readMost = 4 << 10 // bytes that room is made for before they are there
+const readMost = 4 << 10 // bytes that room is made for before they are there; later as many as there are
 
 // read appends what has arrived to b, until that has most bytes.
 func (s *stream) read(b []byte, most int) ([]byte, error) {
 	for len(b) < most {
-		b = slices.Grow(b, min(readMost, most-len(b)))
+		b = slices.Grow(b, min(max(readMost, len(b)), most-len(b)))
 		n, _, err := unix.Recvfrom(s.fd, b[len(b):min(cap(b), most)], unix.MSG_DONTWAIT)
 		switch {
 		case err == unix.EAGAIN:
