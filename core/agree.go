@@ -149,7 +149,7 @@ func warnOfUnfit(me int, list string, s *proto.Setting) {
 		return
 	}
 	what := strings.Join(names, ", ")
-	why := "there are ring, tree, direct, oneshot and twoshot, not each for each operation"
+	why := "there are ring, tree, star, direct, oneshot and twoshot, not each for each operation"
 	if s.Reproducible {
 		why += ", and HCCL_DETERMINISTIC=1 takes no ring and no tree for sums"
 	}

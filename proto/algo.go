@@ -15,10 +15,11 @@ const (
 	OneShot             // everybody gets everything and reduces for itself, in rank order
 	TwoShot             // each rank reduces its chunk in rank order, then hands the result to all
 	Tree                // sums go up a tree and the result down; sums are rounded at each level
+	Star                // one rank reduces everything in rank order, and the result goes down a tree
 	NumAlgos
 )
 
-var algoNames = [NumAlgos]string{"ring", "oneshot", "twoshot", "tree"}
+var algoNames = [NumAlgos]string{"ring", "oneshot", "twoshot", "tree", "star"}
 
 func (a Algo) String() string {
 	if a < NumAlgos {
@@ -28,7 +29,7 @@ func (a Algo) String() string {
 }
 
 // Reproducible reports whether a's results depend on nothing but the data: ranks in order, one rounding.
-func (a Algo) Reproducible() bool { return a.direct() }
+func (a Algo) Reproducible() bool { return a.direct() || a == Star }
 
 // direct reports whether each rank reads each other.
 func (a Algo) direct() bool { return a == OneShot || a == TwoShot }
@@ -40,7 +41,7 @@ func (a Algo) can(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
 
 // overflows: partial sums of a mean travel in the type itself.
 func (a Algo) overflows(fn coll.Func, t coll.DataType, red coll.RedOp, n int) bool {
-	return !a.direct() && fn.Reduces() && red == coll.Avg && !t.IsFloat() && n > 1
+	return !a.Reproducible() && fn.Reduces() && red == coll.Avg && !t.IsFloat() && n > 1
 }
 
 // Fits says in its text why a cannot do the operation, nil if it can.
@@ -67,7 +68,7 @@ func has(fn coll.Func, a Algo) bool {
 	case coll.AllReduce:
 		return true
 	case coll.Reduce:
-		return a != Tree
+		return a != Tree && a != Star
 	case coll.Broadcast, coll.AllGather, coll.AllGatherV, coll.ReduceScatter, coll.ReduceScatterV, coll.Split:
 		return a == OneShot || a == Ring
 	case coll.AlltoAll, coll.AlltoAllV, coll.Gather, coll.Scatter:

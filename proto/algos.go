@@ -14,7 +14,7 @@ type AlgoSet uint8
 const (
 	foreign AlgoSet = 1 << 7
 	direct          = AlgoSet(1<<OneShot | 1<<TwoShot)
-	every           = foreign | direct | AlgoSet(1<<Ring|1<<Tree)
+	every           = foreign | direct | AlgoSet(1<<Ring|1<<Tree|1<<Star)
 )
 
 // Has reports whether a is in s.
@@ -48,7 +48,8 @@ func (a *Algos) set(f coll.Func) AlgoSet {
 
 var algoWords = map[string]AlgoSet{
 	"ring": 1 << Ring, "direct": direct, "oneshot": 1 << OneShot, "twoshot": 1 << TwoShot, "auto": every,
-	"tree": 1 << Tree, "collnetdirect": foreign, "collnetchain": foreign, "collnet": foreign, "nvls": foreign, "nvlstree": foreign,
+	"tree": 1 << Tree, "star": 1 << Star,
+	"collnetdirect": foreign, "collnetchain": foreign, "collnet": foreign, "nvls": foreign, "nvlstree": foreign,
 	"pat": foreign,
 }
 
@@ -110,7 +111,7 @@ func parseSet(list string) (AlgoSet, error) {
 		name = strings.TrimSpace(name)
 		s, ok := algoWords[name]
 		if !ok {
-			return 0, fmt.Errorf("%q is no algorithm; there are ring, tree, direct, oneshot and twoshot", name)
+			return 0, fmt.Errorf("%q is no algorithm; there are ring, tree, star, direct, oneshot and twoshot", name)
 		}
 		set |= s
 	}

@@ -69,6 +69,8 @@ func (b *builder) build() {
 		b.ring()
 	case b.Algo == Tree:
 		b.tree()
+	case b.Algo == Star:
+		b.star()
 	default:
 		b.direct()
 	}

@@ -172,8 +172,11 @@ func (m *machine) wantedSum(n, channel int, v *value) error {
 	return nil
 }
 
-// after is the rank behind r: in the channel's order, in the direct forms by number.
+// after is the rank behind r: in the channel's order, or by number.
 func (m *machine) after(channel, r int) int {
 	b := builder{Key: m.plans[r].Key, channel: int32(channel)}
+	if b.Algo.Reproducible() {
+		b.Order = nil
+	}
 	return b.around(1)
 }

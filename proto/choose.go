@@ -97,7 +97,7 @@ func refuse(s *Setting, op *Op, allowed AlgoSet) error {
 		}
 	}
 	if why == nil {
-		why = fmt.Errorf("none of the algorithms asked for (%s) exists here; there are ring, tree, direct, oneshot and twoshot", allowed)
+		why = fmt.Errorf("none of the algorithms asked for (%s) exists here; there are ring, tree, star, direct, oneshot and twoshot", allowed)
 	}
 	return fmt.Errorf("no algorithm for %s of %s, %d ranks: %w", op.Func, op.Type, op.N, why)
 }
@@ -152,7 +152,7 @@ func sliceFor(s *Setting, a Algo, op *Op, channels int) uint64 {
 		most = max(sliceMany, inFlight/uint64(op.N))
 	}
 	most -= SliceEdge
-	if a != OneShot {
+	if a != OneShot && a != Star { // of which each slice is as many messages as there are ranks
 		chunk = chunkOf(op)
 		if op.N == 2 {
 			pieces = 2

@@ -43,8 +43,11 @@ func TestChoose(t *testing.T) {
 		{"oneshot, large", Setting{Forced: true}, "oneshot", large, OneShot, false, ""},
 		{"twoshot, small", Setting{Forced: true}, "twoshot", small, TwoShot, false, ""},
 		{"all but tree", Setting{Forced: true}, "^tree", large, TwoShot, false, ""},
-		{"all but direct", Setting{Forced: true}, "^direct,tree", large, Ring, false, ""},
-		{"one we lack, forced", Setting{Forced: true}, "nvls", large, 0, false, "ring, tree, direct, oneshot and twoshot"},
+		{"all but direct", Setting{Forced: true}, "^direct,tree,star", large, Ring, false, ""},
+		{"star", Setting{Forced: true, Reproducible: true}, "star", large, Star, false, ""},
+		{"star for a mean of integers", Setting{Forced: true}, "star", mean, Star, false, ""},
+		{"star for an all-gather, forced", Setting{Forced: true}, "star", gather, 0, false, "no star form"},
+		{"one we lack, forced", Setting{Forced: true}, "nvls", large, 0, false, "ring, tree, star, direct, oneshot and twoshot"},
 		{"one we lack, not forced", Setting{}, "nvls", large, TwoShot, true, ""},
 		{"tree for an all-gather, forced", Setting{Forced: true}, "tree", gather, 0, false, "no tree form"},
 		{"tree for a mean of integers, forced", Setting{Forced: true}, "tree", mean, 0, false, "tree cannot do the mean"},
@@ -108,6 +111,18 @@ func TestChooseAcrossHosts(t *testing.T) {
 	if got, _ := Choose(&Setting{Hosts: 2, Reproducible: true}, &op); got.Algo != TwoShot {
 		t.Errorf("reproducible: %v", got.Algo)
 	}
+	for _, c := range []struct {
+		n, hosts int
+		bytes    uint64
+		want     Algo
+	}{
+		{1024, 4, 8, Star}, {64, 4, 8, Star}, {1024, 4, 1 << 20, TwoShot}, {16, 16, 8, OneShot}, {4, 2, 8, OneShot},
+	} {
+		op = Op{Func: coll.AllReduce, Type: coll.Float32, N: c.n, Count: c.bytes / 4}
+		if got, _ := Choose(&Setting{Hosts: c.hosts, Reproducible: true}, &op); got.Algo != c.want {
+			t.Errorf("reproducible, %d bytes, %d ranks on %d hosts: %v, wanted %v", c.bytes, c.n, c.hosts, got.Algo, c.want)
+		}
+	}
 	op = Op{Func: coll.AllReduce, Type: coll.Float32, N: 1024, Count: 2}
 	if got, _ := Choose(&Setting{Hosts: 1, Apart: true}, &op); got.Algo != Tree {
 		t.Errorf("one host without shared memory: %v", got.Algo)
@@ -158,9 +173,9 @@ func TestParseAlgos(t *testing.T) {
 		" ; ":                 "",
 		"ring":                "ring",
 		"RING , Direct":       "ring, oneshot, twoshot",
-		"^ring":               "oneshot, twoshot, tree",
-		"^Tree":               "ring, oneshot, twoshot",
-		"auto":                "ring, oneshot, twoshot, tree, others that NCCL has",
+		"^ring":               "oneshot, twoshot, tree, star",
+		"^Tree":               "ring, oneshot, twoshot, star",
+		"auto":                "ring, oneshot, twoshot, tree, star, others that NCCL has",
 		"NVLS,collnetdirect":  "others that NCCL has",
 		"ring;allreduce:tree": "tree",
 	} {
@@ -169,7 +184,7 @@ func TestParseAlgos(t *testing.T) {
 			t.Errorf("%q means %q, wanted %q", text, got, want)
 		}
 	}
-	for _, text := range []string{"rign", "ring,", "^", "^ring,direct,tree", "^ring,direct,tree,nvls", "allreduce:", "sum:ring", ":",
+	for _, text := range []string{"rign", "ring,", "^", "^ring,direct,tree,star", "^ring,direct,tree,star,nvls", "allreduce:", "sum:ring", ":",
 		"all reduce:ring",
 		strings.Repeat("ring,", 2000)} {
 		if a, err := ParseAlgos(text); err == nil {

@@ -22,20 +22,15 @@ const (
 // order is the preference of the free choice for an operation of this size.
 func order(s *Setting, op *Op) [NumAlgos]Algo {
 	size := shared(op) * op.Type.Size()
+	list := [NumAlgos]Algo{TwoShot, OneShot, Ring, Tree, Star}
+	if op.N <= 2 && (s.Hosts > 1 || size <= oneShotPair) || oneShot(float64(op.N), float64(size)) {
+		list[0], list[1] = OneShot, TwoShot
+	}
 	if s.Apart || s.Hosts > 1 {
 		across := newAcross(s, op, float64(size))
-		direct, ring := across.direct(), across.ring()
-		switch {
-		case op.Func == coll.AllReduce && across.tree() < min(direct, ring):
-			return [...]Algo{Tree, OneShot, TwoShot, Ring}
-		case ring < direct:
-			return [...]Algo{Ring, TwoShot, OneShot, Tree}
-		}
+		across.sort(&list)
 	}
-	if op.N <= 2 && (s.Hosts > 1 || size <= oneShotPair) || oneShot(float64(op.N), float64(size)) {
-		return [...]Algo{OneShot, TwoShot, Ring, Tree}
-	}
-	return [...]Algo{TwoShot, OneShot, Ring, Tree}
+	return list
 }
 
 // oneShot reports whether n vectors are short enough for all to read all.
@@ -56,6 +51,20 @@ func newAcross(s *Setting, op *Op, size float64) across {
 	}
 	a.m = math.Ceil(a.n / a.h)
 	return a
+}
+
+// sort puts the fastest first, and leaves those in their order that are as fast.
+func (a *across) sort(list *[NumAlgos]Algo) {
+	inf := math.Inf(1)
+	takes := [NumAlgos]float64{OneShot: a.direct(), TwoShot: a.direct(), Ring: a.ring(), Tree: inf, Star: inf}
+	if a.fn == coll.AllReduce {
+		takes[Tree], takes[Star] = a.tree(), a.star()
+	}
+	for i := range list {
+		for k := i; k > 0 && takes[list[k]] < takes[list[k-1]]; k-- {
+			list[k], list[k-1] = list[k-1], list[k]
+		}
+	}
 }
 
 // direct is how long the direct forms take. In them each rank of a host exchanges its part with each rank elsewhere, all over one link.
@@ -88,7 +97,15 @@ func (a *across) ring() float64 {
 
 // tree is how long the tree takes. It enters and leaves a host about once each way, with the whole vector, and again at each level; so does
 // memory within a host.
-func (a *across) tree() float64 {
+func (a *across) tree() float64 { return 2 * a.down() }
+
+// down is half of it, one way.
+func (a *across) down() float64 {
 	hops, levels := float64(bits.Len(uint(a.h)-1)), float64(bits.Len(uint(a.m)-1))
-	return 2 * (hops*(crossStep+perMessage+a.size/crossRate) + levels*(innerStep+a.size/innerRate))
+	return hops*(crossStep+perMessage+a.size/crossRate) + levels*(innerStep+a.size/innerRate)
+}
+
+// star is how long the star takes. All that is summed comes to one host, and to one rank.
+func (a *across) star() float64 {
+	return crossStep + (a.n-a.m)*(perMessage+a.size/crossRate) + a.n*a.size/innerRate + a.down()
 }

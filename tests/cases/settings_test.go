@@ -106,7 +106,7 @@ func TestForcedAlgorithms(t *testing.T) {
 		{"NCCL_ALGO=Tree,Ring", "", ""},
 		{"NCCL_ALGO=^Tree", "", ""},
 		{"NCCL_ALGO=^Ring", "", ""},
-		{"NCCL_ALGO=^Ring,direct,Tree", "", "NCCL_ALGO=^Ring,direct,Tree (environment) is not used"},
+		{"NCCL_ALGO=^Ring,direct,Tree,Star", "", "NCCL_ALGO=^Ring,direct,Tree,Star (environment) is not used"},
 		{"NCCL_PROTO=LL128", "", ""},
 		{"NCCL_PROTO=^Simple", "", ""},
 	} {
