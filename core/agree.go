@@ -92,6 +92,16 @@ func agree(me int, peers []wire.Peer) agreement {
 	return a
 }
 
+// cross is for ranks between which there is TCP, between all of them or some. All may be as many slices ahead as keep a network busy: a
+// plan may need slots for twice as many.
+func (a *agreement) cross(all bool) {
+	const deep = 8
+	a.setting.Apart, a.setting.Wide = !a.share, true
+	if all {
+		a.setting.Ahead = min(deep, a.slots/2)
+	}
+}
+
 // mostSlice bounds slices where an arena is small, so that the ports of a rank fit with all their slots, and those of three communicators
 // more. 0: none is as small.
 func mostSlice(peers []wire.Peer) uint64 {

@@ -27,7 +27,7 @@ func newGone(n int) []atomic.Uint32 { return make([]atomic.Uint32, n) }
 func (c *Comm) channels() int {
 	least := 4
 	if c.wide {
-		least = wideChannels
+		least = 8 // proto takes no more across a network
 	}
 	return min(max(least, c.agreed.setting.MinChannels, c.agreed.setting.Rings), 16)
 }
@@ -53,6 +53,7 @@ func (c *Comm) connect(inbox *boot.Inbox, deadline time.Time) (err error) {
 			return err
 		}
 	}
+	c.agreed.cross(!c.agreed.share || !several(groups))
 	if err := c.joinTCP(); err != nil {
 		return err
 	}

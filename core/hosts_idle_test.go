@@ -13,7 +13,11 @@ import (
 // The path of a rail goes while nothing is sent: both ranks say so before they need it, and use it again when it is back.
 func TestPathOfAnIdleRailGoes(t *testing.T) {
 	l := hosts(t, 2)
-	_, second := l.Rail(), l.Rail()
+	first, second := l.Rail(), l.Rail()
+	for h := range 2 { // a rail that takes all at once leaves nothing to others
+		l.Shape(h, first, 1000)
+		l.Shape(h, second, 1000)
+	}
 	dir := t.TempDir()
 	ranks := onHosts(t, l, []int{0, 1}, 1<<18, "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE="+filepath.Join(dir, "%p"))
 	sums := func() {

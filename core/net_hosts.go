@@ -5,11 +5,9 @@ import (
 	"sync"
 
 	"hccl.dev/hccl/core/links"
-	"hccl.dev/hccl/internal/coll"
 	"hccl.dev/hccl/internal/log"
 	"hccl.dev/hccl/internal/params"
 	"hccl.dev/hccl/net/tcp"
-	"hccl.dev/hccl/proto"
 	"hccl.dev/hccl/shm"
 )
 
@@ -46,29 +44,6 @@ func group(groups [][]int, r int) []int {
 // several reports whether any two ranks can share memory.
 func several(groups [][]int) bool {
 	return slices.ContainsFunc(groups, func(g []int) bool { return len(g) > 1 })
-}
-
-// How many channels an operation takes whose data cross a network. Each has but a few slices under way, which is little where an answer
-// takes long: by time on the wire, in queues, or until a busy processor gets to it.
-const (
-	wideChannels = 8
-	wideBytes    = 128 << 10 // of data for each channel
-)
-
-// settingFor is what restricts the choice for an operation. All ranks get the same, as it depends only on what they share.
-func (c *Comm) settingFor(op *proto.Op) proto.Setting {
-	s := c.agreed.setting
-	s.Apart = !c.agreed.share
-	if !c.wide || s.MinChannels != 0 {
-		return s
-	}
-	switch op.Func {
-	case coll.AllGatherV, coll.ReduceScatterV, coll.AlltoAllV: // how much there is of one need not be known to all
-		s.MinChannels = wideChannels
-	default:
-		s.MinChannels = int(min(wideChannels, op.Count*op.Type.Size()/wideBytes))
-	}
-	return s
 }
 
 // sockets are those of the only communicator that a batch waits for, where all that its ranks send comes by them; else nil. The thread

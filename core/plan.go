@@ -40,8 +40,7 @@ func mix(a, b uint64) uint64 {
 
 // choose picks algorithm, channels and slice for a call.
 func (c *Comm) choose(call *Call) (proto.Choice, error) {
-	op := c.protoOp(call)
-	own := c.settingFor(&op)
+	op, own := c.protoOp(call), c.agreed.setting
 	if call.Algo == "" && call.MinChannels == 0 && call.MaxChannels == 0 {
 		return wrapChoice(proto.Choose(&own, &op))
 	}
@@ -80,7 +79,7 @@ type planned struct {
 // planned returns the plan of a call from the cache, or builds it.
 func (c *Comm) planned(call *Call, choice proto.Choice) (*planned, error) {
 	key := proto.Key{Func: c.turn.cur.op.Func, Algo: choice.Algo, N: c.n, Rank: c.rank, Channels: choice.Channels,
-		Order: c.agreed.order}
+		Ahead: choice.Ahead, Order: c.agreed.order}
 	if call.Func.Rooted() {
 		key.Root = call.Root
 	}

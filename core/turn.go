@@ -201,7 +201,7 @@ func (c *Comm) begin(call *Call) error {
 
 func (c *Comm) beginPlan(call *Call) error {
 	cur := &c.turn.cur
-	cur.header = header(call, flagPlan|uint8(cur.choice.Algo), mix(uint64(cur.choice.Channels), cur.choice.Slice))
+	cur.header = header(call, flagPlan|uint8(cur.choice.Algo), mix(uint64(cur.choice.Ahead)<<32|uint64(cur.choice.Channels), cur.choice.Slice))
 	cur.seq = c.hot.Begin(&cur.header)
 	cur.op = c.protoOp(call)
 	p, err := c.planned(call, cur.choice)

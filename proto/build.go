@@ -34,6 +34,8 @@ func (k Key) valid() error {
 		return fmt.Errorf("plan with %d channels: 1 to %d are possible", k.Channels, maxChannels)
 	case k.Order != nil && k.Order.of() != k.N:
 		return fmt.Errorf("plan for %d ranks with an order of %d", k.N, k.Order.of())
+	case k.Ahead < 0 || k.Ahead > MaxAhead:
+		return fmt.Errorf("plan in which ranks are %d slices ahead: 0 to %d are possible", k.Ahead, MaxAhead)
 	case k.Algo >= NumAlgos || !has(k.Func, k.Algo):
 		return fmt.Errorf("%s has no %s form", k.Func, k.Algo)
 	}
@@ -47,9 +49,11 @@ func (k Key) slots() int {
 	case k.N == 1, k.Func == coll.Broadcast, k.Func == coll.Gather, k.Func == coll.Scatter, k.Func == coll.Reduce && k.Algo != TwoShot:
 		return 1
 	case k.Func == coll.Reduce: // the port to the root carries chunks and results
-		return 2 * ahead
+		return 2 * k.ahead()
 	case k.Func.Reduces() && k.Algo.direct():
-		return ahead + 1
+		return k.ahead() + 1
+	case k.Algo.direct():
+		return max(1, k.Ahead) + 1
 	}
 	return 2
 }

@@ -20,8 +20,11 @@ type Shape struct {
 func Shapes(k Key) []Shape {
 	parts := uint64(k.N * k.Channels)
 	return []Shape{{Count: 2*parts + parts/2 + 1, Slice: 1}, {Count: 5 * parts, Slice: 2, InPlace: true, Holes: true},
-		{Count: 12*parts + parts/2 + 1, Slice: 1}, {Count: 1, Slice: 4}, {Slice: 1}}
+		{Count: fills(k)*parts + parts/2 + 1, Slice: 1}, {Count: 1, Slice: 4}, {Slice: 1}}
 }
+
+// fills is how many slices of a chunk fill every port, and then some.
+func fills(k Key) uint64 { return uint64(6 * k.ahead()) }
 
 // Check executes the plans of all ranks symbolically and says what is wrong with them. It holds if every rank ends with exactly
 // the contributions that the function defines, each once and summed in the order that the algorithm promises, nothing else is

@@ -25,7 +25,7 @@ func buildAll(t testing.TB, k Key) []*Plan {
 	return plans
 }
 
-// keys calls f for every function, algorithm, root and number of channels on n ranks.
+// keys calls f for every function, algorithm, root and number of channels on n ranks, and for ranks that are far ahead.
 func keys(n int, f func(Key)) {
 	for fn := coll.Func(0); fn < coll.NumFuncs; fn++ {
 		roots := 1
@@ -36,6 +36,9 @@ func keys(n int, f func(Key)) {
 			for _, channels := range []int{1, 2, 4} {
 				for root := 0; root < roots && has(fn, algo); root++ {
 					f(Key{Func: fn, Algo: algo, N: n, Root: root, Channels: channels})
+					if algo.direct() && channels == 2 {
+						f(Key{Func: fn, Algo: algo, N: n, Root: root, Channels: channels, Ahead: 3 + n%6})
+					}
 				}
 			}
 		}

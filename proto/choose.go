@@ -17,6 +17,8 @@ type Setting struct {
 	Most         uint64 // bytes that no slice exceeds, 0: any
 	Hosts        int    // that the ranks are on; 0 counts as one
 	Apart        bool   // no two ranks share memory: each is as on a host of its own
+	Wide         bool   // some data cross a network
+	Ahead        int    // all do, and ranks may be so many slices ahead; 0: not all
 	Rings        int    // orders that rings go in, each on a channel of its own; 0 counts as one
 }
 
@@ -24,6 +26,7 @@ type Setting struct {
 type Choice struct {
 	Algo     Algo
 	Channels int
+	Ahead    int    // for Key
 	Slice    uint64 // bytes, for Run.Start
 	Ignored  bool   // Setting.Algos had nothing that fits and was not an order
 }
@@ -47,7 +50,7 @@ const SliceEdge = 3 * 64
 // ranks choose alike: type, reduction, number of ranks, and (except for all-to-all-v, where only pairs know) the counts.
 func Choose(s *Setting, op *Op) (Choice, error) {
 	allowed := s.Algos.set(op.Func)
-	c := Choice{Channels: channels(s)}
+	var c Choice
 	algo, ok := pick(s, op, allowed)
 	if !ok && allowed != 0 && !s.Forced {
 		c.Ignored, allowed = true, 0
@@ -57,9 +60,7 @@ func Choose(s *Setting, op *Op) (Choice, error) {
 		return Choice{}, refuse(s, op, allowed)
 	}
 	c.Algo = algo
-	if algo == Ring {
-		c.Channels = ringChannels(s, op)
-	}
+	c.Channels, c.Ahead = spread(s, algo, op)
 	c.Slice = s.Slice
 	if c.Slice == 0 {
 		c.Slice = sliceFor(s, algo, op, c.Channels)
@@ -102,22 +103,46 @@ func refuse(s *Setting, op *Op, allowed AlgoSet) error {
 	return fmt.Errorf("no algorithm for %s of %s, %d ranks: %w", op.Func, op.Type, op.N, why)
 }
 
-func channels(s *Setting) int {
-	c := 1
-	if s.MinChannels > c {
-		c = s.MinChannels
+// Data that cross a network are to be under way in some number: an answer takes long, by time on the wire, in queues, or until a busy
+// processor gets to it. One channel that is far ahead does it best, and large operations take some. All take several in the ring and the
+// tree, whose slices wait for each other, and where ranks share memory too, whose caches those that are ahead would fill.
+const (
+	deepChannels = 4
+	deepBytes    = 8 << 20 // of data for each channel
+	wideChannels = 8
+	wideBytes    = 128 << 10
+)
+
+// spread is how many channels an operation takes, and how far ahead its ranks are.
+func spread(s *Setting, algo Algo, op *Op) (channels, ahead int) {
+	least, most := s.MinChannels, s.MaxChannels
+	if algo.direct() {
+		ahead = s.Ahead
 	}
-	if s.MaxChannels > 0 && c > s.MaxChannels {
-		c = s.MaxChannels
+	if least == 0 && s.Wide {
+		least = crossing(op, ahead > 0)
 	}
-	return min(c, maxChannels)
+	if algo == Ring { // as many as its orders ask for, as far as each channel has a slice worth its steps
+		least = max(least, min(s.Rings, int(min(chunkOf(op)/sliceMin, maxChannels))))
+	}
+	channels = max(1, least)
+	if most > 0 {
+		channels = min(channels, most)
+	}
+	return min(channels, maxChannels), ahead
 }
 
-// ringChannels is what the orders of the rings ask for, within the same bounds, as far as each channel has a slice worth its steps.
-func ringChannels(s *Setting, op *Op) int {
-	own := *s
-	own.MinChannels = max(s.MinChannels, min(s.Rings, int(min(chunkOf(op)/sliceMin, maxChannels))))
-	return channels(&own)
+// crossing is how many channels pay across a network, where ranks are far ahead (deep) or not.
+func crossing(op *Op, deep bool) int {
+	most, each := uint64(wideChannels), uint64(wideBytes)
+	if deep {
+		most, each = deepChannels, deepBytes
+	}
+	switch op.Func {
+	case coll.AllGatherV, coll.ReduceScatterV, coll.AlltoAllV: // how much there is of one need not be known to all
+		return int(most)
+	}
+	return int(min(most, op.Count*op.Type.Size()/each))
 }
 
 // chunkOf is the bytes of a chunk where rings and two shots cut an operation, over all channels.

@@ -129,6 +129,29 @@ func TestChooseAcrossHosts(t *testing.T) {
 	}
 }
 
+// Across a network one channel is far ahead, and large operations take more; rings and trees take more from small sizes on.
+func TestChooseAcross(t *testing.T) {
+	for _, c := range []struct {
+		fn             coll.Func
+		algo           string
+		bytes          uint64
+		ahead          int // of the setting
+		channels, goes int
+	}{
+		{coll.AllReduce, "direct", 1 << 20, 8, 1, 8}, {coll.AllReduce, "direct", 16 << 20, 8, 2, 8},
+		{coll.AllReduce, "direct", 1 << 30, 8, 4, 8}, {coll.AllReduce, "direct", 1 << 30, 0, 8, 0},
+		{coll.AllReduce, "direct", 256 << 10, 0, 2, 0},
+		{coll.AllGather, "direct", 4 << 20, 4, 1, 4}, {coll.AlltoAllV, "", 100, 8, 4, 8},
+		{coll.AllReduce, "ring", 512 << 10, 8, 4, 0}, {coll.AllReduce, "tree", 1 << 20, 8, 8, 0},
+	} {
+		s := Setting{Hosts: 2, Wide: true, Ahead: c.ahead, Algos: algos(t, c.algo)}
+		got, err := Choose(&s, &Op{Func: c.fn, Type: coll.Float32, N: 4, Count: c.bytes / 4})
+		if err != nil || got.Channels != c.channels || got.Ahead != c.goes {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+	}
+}
+
 // TestChooseIsAlwaysBuildable: whatever is chosen can be built and fits, and its slice is usable.
 func TestChooseIsAlwaysBuildable(t *testing.T) {
 	for f := coll.Func(0); f < coll.NumFuncs; f++ {
@@ -138,7 +161,7 @@ func TestChooseIsAlwaysBuildable(t *testing.T) {
 		for _, n := range []int{1, 2, 3, 64, 100} {
 			for _, count := range []uint64{0, 1, 1000, 1 << 14, 1 << 20, 1 << 33} {
 				for _, s := range []Setting{{}, {Reproducible: true}, {MinChannels: 3}, {MinChannels: 99}, {MinChannels: 4, MaxChannels: 2},
-					{Rings: 5}} {
+					{Rings: 5}, {Hosts: 2, Wide: true, Ahead: 8}} {
 					op := Op{Func: f, Type: coll.Float32, N: n, Count: count, RecvCounts: []uint64{count}}
 					c, err := Choose(&s, &op)
 					if err != nil {
@@ -147,7 +170,7 @@ func TestChooseIsAlwaysBuildable(t *testing.T) {
 					if c.Slice < 4 || c.Channels < 1 || s.MaxChannels > 0 && c.Channels > s.MaxChannels {
 						t.Errorf("%s, %d ranks, %d elements, %+v: %+v", f, n, count, s, c)
 					}
-					if _, err := Build(Key{Func: f, Algo: c.Algo, N: n, Rank: n - 1, Channels: c.Channels}); err != nil {
+					if _, err := Build(Key{Func: f, Algo: c.Algo, N: n, Rank: n - 1, Channels: c.Channels, Ahead: c.Ahead}); err != nil {
 						t.Error(err)
 					}
 				}

@@ -11,8 +11,13 @@ import "hccl.dev/hccl/internal/coll"
 //	  chunk p  <--All-- p  --> Recv                                             keep ...
 //
 // ahead is how many slices a rank offers before it waits for the first one of the others: the copies of the next slices are
-// made while those of this one are under way.
+// made while those of this one are under way. Across a network it is Key.Ahead, as much as keeps the way there and back full.
 const ahead = 2
+
+// MaxAhead bounds Key.Ahead.
+const MaxAhead = 16
+
+func (k Key) ahead() int { return max(ahead, k.Ahead) }
 
 func (b *builder) direct() {
 	switch b.Func {
@@ -38,7 +43,7 @@ func (b *builder) direct() {
 
 func (b *builder) oneShotAllReduce() {
 	b.add(Step{In: one(local(b.send(0))), Out: toAll()})
-	b.add(Step{In: b.contributions(All, b.send(0)), Dst: b.recv(0), Skew: ahead, Last: true})
+	b.add(Step{In: b.contributions(All, b.send(0)), Dst: b.recv(0), Skew: int32(b.ahead()), Last: true})
 }
 
 // contributions are what all ranks give for one range, in rank order; this rank's own is read where it lies.
@@ -57,7 +62,7 @@ func (b *builder) scatterAndSum(own int, out PortRef, keep bool) {
 		p := b.around(d)
 		b.add(Step{In: one(local(b.chunk(SendBuf, p))), Out: to(p)})
 	}
-	s := Step{In: b.contributions(Pair, b.chunk(SendBuf, own)), Out: out, Skew: ahead, Last: true}
+	s := Step{In: b.contributions(Pair, b.chunk(SendBuf, own)), Out: out, Skew: int32(b.ahead()), Last: true}
 	if keep {
 		s.Dst = b.chunk(RecvBuf, own)
 	}
@@ -66,9 +71,9 @@ func (b *builder) scatterAndSum(own int, out PortRef, keep bool) {
 
 // collect keeps the chunks that the other ranks have summed.
 func (b *builder) collect(k Kind) {
-	skew := int32(ahead + 1)
+	skew := int32(b.ahead() + 1)
 	if k == Pair { // the port has carried this rank's chunk too: its order must be that of the writer
-		skew = 2 * ahead
+		skew = int32(2 * b.ahead())
 	}
 	for d := 1; d < b.N; d++ {
 		p := b.around(d)
@@ -96,14 +101,14 @@ func (b *builder) directReduceScatter() {
 		p := b.around(d)
 		b.add(Step{In: one(local(b.send(p))), Out: to(p)})
 	}
-	b.add(Step{In: b.contributions(Pair, b.send(b.Rank)), Dst: b.recv(0), Skew: ahead, Last: true})
+	b.add(Step{In: b.contributions(Pair, b.send(b.Rank)), Dst: b.recv(0), Skew: int32(b.ahead()), Last: true})
 }
 
 func (b *builder) directAllGather() {
 	b.add(Step{In: one(local(b.send(0))), Dst: b.recv(b.Rank), Out: toAll()})
 	for d := 1; d < b.N; d++ {
 		p := b.around(d)
-		b.add(Step{In: one(from(All, p)), Dst: b.recv(p), Skew: 1})
+		b.add(Step{In: one(from(All, p)), Dst: b.recv(p), Skew: int32(max(1, b.Ahead))})
 	}
 }
 

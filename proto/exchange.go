@@ -38,6 +38,6 @@ func (b *builder) allToAll() {
 	b.add(Step{In: one(local(b.send(b.Rank))), Dst: b.recv(b.Rank)})
 	for d := 1; d < b.N; d++ {
 		p := b.around(-d)
-		b.add(Step{In: one(from(Pair, p)), Dst: b.recv(p), Skew: 1, Empty: empty})
+		b.add(Step{In: one(from(Pair, p)), Dst: b.recv(p), Skew: int32(max(1, b.Ahead)), Empty: empty})
 	}
 }

@@ -86,6 +86,7 @@ type Key struct {
 	Rank     int
 	Root     int // 0 where the function has none
 	Channels int
+	Ahead    int    // in the direct forms, slices that a rank offers before it waits for the first of the others; 0: few, for memory
 	Order    *Order // around a ring, and in a tree; nil: that of the numbers
 }
 

@@ -56,5 +56,6 @@ type Ports interface {
 	In(kind Kind, channel, peer int) (In, error)   // peer is the writer
 }
 
-// MinSlots is the fewest slices that a port of kind Pair or All must hold unread: plans may need so many to get on.
+// MinSlots is the fewest slices that a port of kind Pair or All must hold unread: plans may need so many to get on, and those
+// with a Key.Ahead twice as many as it.
 const MinSlots = 2 * ahead

@@ -110,8 +110,8 @@ var slices = []uint64{1, 24, 64, 200, 1 << 20}
 
 // runKey runs one plan for all types and reductions.
 func runKey(t *testing.T, k proto.Key, q device.Queue, rng *rand.Rand) (calls int) {
-	w := newWorld(k.N, proto.MinSlots)
 	plans := plansOf(t, k)
+	w := newWorld(k.N, max(proto.MinSlots, plans[0].Slots))
 	for _, typ := range porttest.Types {
 		for red := coll.RedOp(0); red < coll.NumOps; red++ {
 			if red > 0 && !k.Func.Reduces() || !red.Takes(typ) || k.Algo.Fits(k.Func, typ, red, k.N) != nil {

@@ -139,7 +139,11 @@ func (o *out) attach(n uint64) (device.Ptr, error) {
 		o.s.arena.detach(o)
 	}
 	size := slotSize(n)
-	for slots := o.s.arena.slotsFor(size); ; slots /= 2 {
+	slots := o.s.arena.slotsFor(size)
+	for slots < o.need {
+		slots *= 2
+	}
+	for ; ; slots /= 2 {
 		err := o.s.arena.attach(o, slots, size)
 		if err == nil {
 			return o.room(), nil
