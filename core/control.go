@@ -50,11 +50,12 @@ func (c *Comm) tellState(how shm.State) {
 }
 
 // hear takes in a control message of rank r. It runs on a background goroutine or in the waiting thread's own poll.
-func (c *Comm) hear(r int, b []byte) {
+// Headers wake nobody: a waiter looks at them when it looks for what it waits for, and hundreds of ranks tell each other theirs at a time.
+func (c *Comm) hear(r int, b []byte) (wake bool) {
 	var m wire.Control
 	if err := m.Decode(b); err != nil {
 		c.log.Warn("rank %d sent a control message that cannot be read: %v", r, err)
-		return
+		return false
 	}
 	switch m.Kind {
 	case wire.TellHeader:
@@ -64,7 +65,9 @@ func (c *Comm) hear(r int, b []byte) {
 			f := pair(c.rank, mine, r, h)
 			c.seg.SetFault(f)
 			c.tellFault(&f)
+			return true
 		}
+		return false
 	case wire.TellFault:
 		c.seg.SetFault(shm.Fault{Ranks: [2]int{int(m.Ranks[0]), int(m.Ranks[1])},
 			Headers: [2]shm.Header{fromWire(&m.Headers[0]), fromWire(&m.Headers[1])}})
@@ -77,6 +80,7 @@ func (c *Comm) hear(r int, b []byte) {
 		c.anyGone.Store(true)
 		c.seg.Raise(c.seg.Self(), shm.WhyLeft)
 	}
+	return true
 }
 
 // lost is told when the connection to rank r ended.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"hccl.dev/hccl/internal/testkit"
 )
 
 // What is set by OnBackground runs before the background reads, on the thread that then reads: a thread that is put somewhere reads
@@ -21,11 +23,12 @@ func TestBackgroundIsToldBeforeItReads(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	nodes[1].OnControl(func(_ int, b []byte) {
+	nodes[1].OnControl(func(_ int, b []byte) bool {
 		if told, read := begun.Load(), int32(unix.Gettid()); told != read {
 			t.Errorf("%s: thread %d was told, thread %d has read", b, told, read)
 		}
 		heard.Add(1)
+		return true
 	})
 	for _, n := range nodes {
 		t.Cleanup(func() { n.Close(0) })
@@ -48,4 +51,43 @@ func TestBackgroundIsToldBeforeItReads(t *testing.T) {
 	}
 	over.Store(true)
 	others.Wait()
+}
+
+// A control message wakes the rank's thread only where its hearer asks for it, and the answer to one wakes nobody.
+func TestControlWakesWhomItIsFor(t *testing.T) {
+	for _, wakes := range []bool{false, true} {
+		nodes := mesh(t, 2, loopback)
+		var rings [2]atomic.Int32
+		var heard atomic.Int32
+		for r, d := range nodes {
+			d.Take() // nobody reads meanwhile
+			d.wake = func() { rings[r].Add(1) }
+			d.onControl = func(int, []byte) bool { heard.Add(1); return wakes }
+			d.Give()
+		}
+		if err := nodes[0].Control(1, []byte("a header")); err != nil {
+			t.Fatal(err)
+		}
+		sender := nodes[0].links[1]
+		testkit.Eventually(t, hang, "answer", func() bool { return heard.Load() == 1 && said(sender) })
+		for _, d := range nodes {
+			d.Take() // whoever has read has woken all by then
+			d.Give()
+		}
+		if got, want := rings[1].Load() > 0, wakes; got != want || rings[0].Load() > 0 {
+			t.Errorf("asked to wake %v: woken %v, sender %v", wakes, got, rings[0].Load() > 0)
+		}
+	}
+}
+
+// said reports whether all control messages that were sent have been heard.
+func said(l *Link) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.peers {
+		if !p.said() {
+			return false
+		}
+	}
+	return true
 }

@@ -42,7 +42,9 @@ func (c *conn) frame(h *header) error {
 	if p == nil {
 		return c.stray(h)
 	}
-	c.link.net.stir(p.f)
+	if h.typ != frameControl && h.typ != frameHeard { // of which few are worth waking a thread for
+		c.link.net.stir(p.f)
+	}
 	switch h.typ {
 	case frameData:
 		if err := c.acked(p, h); err != nil {

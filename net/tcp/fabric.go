@@ -51,7 +51,7 @@ type Fabric struct {
 	me, n     int
 	used      uint64 // slots of each flow
 	wake      func()
-	onControl func(rank int, b []byte)
+	onControl func(rank int, b []byte) (wake bool)
 	onGone    func(rank int, err error)
 	peers     []*peer  // by rank; the own one is never joined
 	parties   []*party // one for each link that ranks were joined to
@@ -71,7 +71,7 @@ var _ proto.Ports = (*Fabric)(nil)
 
 // New makes the fabric of rank me of n. id is the communicator's number, the same on all its ranks, and of no other communicator.
 // wake is called, from any thread, after something came that a waiting thread may want to look at: slices, room to write, a control
-// message, the end of a peer. It must not block.
+// message that is worth it, the end of a peer. It must not block.
 func New(net *Net, id uint64, me, n int, wake func()) *Fabric {
 	f := &Fabric{net: net, id: id, me: me, n: n, used: slots, wake: wake, peers: make([]*peer, n)}
 	staging.Shared.Join() // until free
@@ -87,9 +87,10 @@ const LeastSlots = 2 * proto.MinSlots
 // Use has flows use so many slots in place of all, LeastSlots at least. It is to be called before Join, alike by all ranks.
 func (f *Fabric) Use(n int) { f.used = uint64(max(LeastSlots, min(n, slots))) }
 
-// OnControl sets who is told of control messages. b is valid during the call only. Set it before the first Join; it is called from
-// any thread that reads, must not block and must not call Close. Close ends the calls.
-func (f *Fabric) OnControl(told func(rank int, b []byte)) { f.onControl = told }
+// OnControl sets who is told of control messages, and says whether the rank's thread is to be woken for one. b is valid during the call
+// only. Set it before the first Join; it is called from any thread that reads, must not block and must not call Close. Close ends the
+// calls.
+func (f *Fabric) OnControl(told func(rank int, b []byte) (wake bool)) { f.onControl = told }
 
 // OnGone sets who is told, once for each rank, that it is gone. err is a *GoneError or a *FrameError; a rank that left in order said
 // goodbye (Orderly). Slices that arrived before can still be read. The same rules as for OnControl.

@@ -139,10 +139,11 @@ func newNode(me, n int) *node {
 func joined(net *Net, links []*Link, id uint64, me int) *node {
 	d := &node{links: links, bell: make(chan struct{}, 1), messages: map[int][]string{}, gone: map[int]error{}}
 	d.Fabric = New(net, id, me, len(links), d.ring)
-	d.OnControl(func(rank int, b []byte) {
+	d.OnControl(func(rank int, b []byte) bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.messages[rank] = append(d.messages[rank], string(b))
+		return true
 	})
 	d.OnGone(func(rank int, err error) {
 		d.mu.Lock()

@@ -150,10 +150,12 @@ func (c *conn) announced(h *header) error {
 	c.recv.r += len(b)
 	for _, p := range c.link.listeners(h) {
 		p.told = h.seq + 1
-		c.link.net.stir(p.f)
 		if h.typ == frameAnnounce {
 			p.hear(b)
-		} else if total, ok := left(b, p.f.me); ok {
+			continue
+		}
+		c.link.net.stir(p.f)
+		if total, ok := left(b, p.f.me); ok {
 			p.quits, p.total = true, total
 			p.parts()
 		}
@@ -161,10 +163,10 @@ func (c *conn) announced(h *header) error {
 	return nil
 }
 
-// hear has core hear a message of the peer.
+// hear has core hear a message of the peer, and wakes the rank's thread if core asks for it.
 func (p *peer) hear(b []byte) {
-	if p.f.onControl != nil && !p.f.closed.Load() {
-		p.f.onControl(p.rank, b)
+	if p.f.onControl != nil && !p.f.closed.Load() && p.f.onControl(p.rank, b) {
+		p.f.net.stir(p.f)
 	}
 }
 

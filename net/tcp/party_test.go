@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hccl.dev/hccl/internal/testkit"
 	"hccl.dev/hccl/proto"
 )
 
@@ -147,7 +148,7 @@ func TestLastWordsOutliveTheirRail(t *testing.T) {
 			nodes[1].until(t, "message", func() bool { return len(nodes[1].heard(0)) == 1 })
 			lay(t, nodes, 0, 1, 2, pair)
 			cut(nodes[0], 1, 1) // the next lead says all again
-			nodes[1].until(t, "end of the rail", func() bool { return dead(nodes[1], 0, 1) })
+			testkit.Eventually(t, hang, "end of the rail", func() bool { return dead(nodes[1], 0, 1) })
 			if err := nodes[0].Control(1, []byte("more")); err != nil {
 				t.Fatal(err)
 			}

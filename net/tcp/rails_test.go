@@ -113,13 +113,13 @@ func TestRailThatIsGivenUp(t *testing.T) {
 	p := nodes[0].links[1]
 	p.drops.Or(1 << 1)
 	p.rails[1].Load().fail(&GoneError{Cause: errStill})
-	nodes[1].until(t, "end of the rail", func() bool { return dead(nodes[1], 0, 1) })
+	testkit.Eventually(t, hang, "end of the rail", func() bool { return dead(nodes[1], 0, 1) })
 	lay(t, nodes, 0, 1, 1, loopback)
 	if nodes[0].links[1].live() != 3 || nodes[1].links[0].live() != 3 {
 		t.Error("a rail that was laid anew is not used")
 	}
 	cut(nodes[0], 1, 1)
-	nodes[0].until(t, "end of the rail", func() bool { return dead(nodes[0], 1, 1) })
+	testkit.Eventually(t, hang, "end of the rail", func() bool { return dead(nodes[0], 1, 1) })
 	out, in := outOf(t, nodes[0], proto.Pair, 0, 1), inOf(t, nodes[1], proto.Pair, 0, 0)
 	nodes[1].Take() // it does not read
 	nodes[0].links[1].Part()
@@ -150,7 +150,7 @@ func TestDeadRailsAreClosed(t *testing.T) {
 	for range 20 {
 		cut(nodes[0], 1, 1)
 		for k, d := range nodes {
-			d.until(t, "end of the rail", func() bool { return dead(d, 1-k, 1) })
+			testkit.Eventually(t, hang, "end of the rail", func() bool { return dead(d, 1-k, 1) })
 		}
 		lay(t, nodes, 0, 1, 1, loopback)
 	}
@@ -291,7 +291,7 @@ func TestSuspectOutlivesOthers(t *testing.T) {
 	}
 	cut(nodes[0], 1, 0)
 	for a, d := range nodes {
-		d.until(t, "end of the other rail", func() bool { return dead(d, 1-a, 0) })
+		testkit.Eventually(t, hang, "end of the other rail", func() bool { return dead(d, 1-a, 0) })
 	}
 	put(t, out, content(0, 0, 5000))
 	nodes[1].until(t, "slice", func() bool {
