@@ -2,7 +2,10 @@ package core
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +35,28 @@ func TestNamedInterfaces(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Hosts that name interfaces which do not lead to each other are joined all the same, and told by what.
+func TestNamedInterfacesThatDoNotMeet(t *testing.T) {
+	l := hosts(t, 2)
+	l.Rail()
+	l.Rail()
+	dir := t.TempDir()
+	ranks := onDifferentHosts(t, l, []int{0, 1}, 1000, func(h int) []string {
+		return []string{"NCCL_SOCKET_IFNAME==" + netns.Device(h), "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE=" + filepath.Join(dir, strconv.Itoa(h))}
+	})
+	tell(ranks, 1)
+	finish(t, ranks, 0, 1)
+	disperse(t, ranks)
+	var said strings.Builder
+	for h := range 2 {
+		text, _ := os.ReadFile(filepath.Join(dir, strconv.Itoa(h)))
+		said.Write(text)
+	}
+	if !strings.Contains(said.String(), "compare NCCL_SOCKET_IFNAME on both hosts") {
+		t.Errorf("nobody is told that data go by an interface that is not named: %q", said.String())
 	}
 }
 

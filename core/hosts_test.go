@@ -63,8 +63,14 @@ func hosts(t *testing.T, n int) *netns.Lab {
 // onHosts starts a rank on each host of at, with all-reduces of count elements, and returns when all are ready.
 func onHosts(t *testing.T, l *netns.Lab, at []int, count int, env ...string) []*child {
 	t.Helper()
+	return onDifferentHosts(t, l, at, count, func(int) []string { return env })
+}
+
+// onDifferentHosts starts ranks whose environment depends on their host.
+func onDifferentHosts(t *testing.T, l *netns.Lab, at []int, count int, env func(host int) []string) []*child {
+	t.Helper()
 	maker := l.Command(at[0], program)
-	maker.Env = append(os.Environ(), env...)
+	maker.Env = append(os.Environ(), env(at[0])...)
 	m, err := testkit.StartMakerBy(maker)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +80,7 @@ func onHosts(t *testing.T, l *netns.Lab, at []int, count int, env ...string) []*
 	ranks := make([]*child, len(at))
 	for r, h := range at {
 		cmd := l.Command(h, os.Args[0])
-		cmd.Env = env
+		cmd.Env = env(h)
 		ranks[r] = startBy(t, cmd, "host", id, len(at), r, count)
 	}
 	for r, c := range ranks {

@@ -102,7 +102,8 @@ func (u user) Closing() bool { return u.closing.Load() }
 // linkTerms are those of this rank's connections.
 func (c *Comm) linkTerms() *links.Terms {
 	v := c.settings
-	return &links.Terms{Cross: v.CrossNIC != 0, Sockets: socketsOf(v), Idle: v.NetIdle, Patience: v.PeerTimeout, Distant: c.distantCards}
+	return &links.Terms{Cross: v.CrossNIC != 0, Sockets: socketsOf(v), Idle: v.NetIdle, Patience: v.PeerTimeout, Named: v.SocketIfname,
+		Distant: c.distantCards}
 }
 
 // isRemote reports whether rank r is on another host, or cut off from this one as if it were.

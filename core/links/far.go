@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -207,6 +208,7 @@ func (f *Far) add(rail int, conn boot.Conn) {
 		f.mu.Lock()
 		f.first = [2]netip.Addr{local, remote}
 		f.mu.Unlock()
+		f.strays(local, remote)
 	}
 	f.link.Distant(rail, slices.Contains(f.distant, local))
 	if err := f.link.AddRail(rail, conn.FD, conn.Keys); err != nil {
@@ -218,6 +220,25 @@ func (f *Far) add(rail int, conn boot.Conn) {
 		f.plan(time.Now())
 	}
 	f.change()
+}
+
+// strays warns where the first connection goes by an interface that the user has not named: the other host has named one that those do not
+// lead to, and ranks that have met somehow are better than none.
+func (f *Far) strays(local, remote netip.Addr) {
+	if !f.remote || f.terms.Named == "" {
+		return
+	}
+	var names []string
+	for _, n := range f.pool.svc.Interfaces() {
+		names = append(names, n.Name)
+	}
+	by := boot.InterfaceOf(local)
+	if by == "" || slices.Contains(names, by) {
+		return
+	}
+	label, rank := f.label()
+	log.Warn("communicator %s: data for rank %d go by %s to %v, though NCCL_SOCKET_IFNAME=%s: none of %s leads to an address that its host "+
+		"has named; compare NCCL_SOCKET_IFNAME on both hosts", label, rank, by, remote, f.terms.Named, strings.Join(names, ", "))
 }
 
 // rest lets go of sockets that nothing has gone by for a while.

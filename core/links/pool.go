@@ -63,6 +63,7 @@ type Terms struct {
 	Sockets  int                 // of each path that this process dials; 0: as many as it takes
 	Idle     time.Duration       // after which the sockets are let go of; 0: never
 	Patience time.Duration       // with a process that does not answer
+	Named    string              // which interfaces are to be used, as the user wrote it; empty: any
 	Distant  func() []netip.Addr // of cards here that are nearer to other processes
 }
 

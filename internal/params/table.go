@@ -100,7 +100,7 @@ var table = []Knob{
 		emptyToo(levels(func(v *Values) *string { return &v.DebugStampLevels }))},
 	{confFile, "", "File with settings in place of ~/.nccl.conf; counts in the environment only.",
 		form{Kind: Text, Range: "a path", set: func(*Values, string) error { return nil }}},
-	{"NCCL_ALGO", "", "Algorithms to choose from, such as ring or direct; ^ in front excludes; func:list for one function.",
+	{"NCCL_ALGO", "", "Algorithms, of ring, tree, star, direct, oneshot, twoshot; ^ in front excludes; func:list for one function.",
 		text(func(v *Values) *string { return &v.Algo })},
 	{"NCCL_BUFFSIZE", "4194304", "Upper bound of staging bytes per channel and peer; filled on demand.",
 		bytes(1<<12, 1<<30, func(v *Values) *int64 { return &v.BuffSize })},
