@@ -216,7 +216,8 @@ func TestSlotsThatAreNeeded(t *testing.T) {
 	segs[0].arena = small
 	o := outOf(t, segs[0].Ports(), proto.Pair, 0, 1).(*out)
 	const slice = 200 << 10 // two slots fit
-	for _, c := range []struct{ need, bytes, slots int }{{1, slice, 2}, {2, slice, 2}, {3, slice, 0}, {3, slice / 2, 4}, {4, slice / 2, 4}} {
+	for _, c := range []struct{ need, bytes, slots int }{{1, slice, 2}, {2, slice, 2}, {3, slice, 0}, {3, slice / 2, 4}, {4, slice / 2, 4},
+		{9, slice / 10, 16}} {
 		o.Begin(proto.Tag{}, c.need)
 		x, err := o.Reserve(uint64(c.bytes), 0)
 		if c.slots == 0 && (x != 0 || err == nil || !strings.Contains(err.Error(), "HCCL_SHM_ARENA")) {
