@@ -15,8 +15,8 @@ func TestPathOfAnIdleRailGoes(t *testing.T) {
 	l := hosts(t, 2)
 	first, second := l.Rail(), l.Rail()
 	for h := range 2 { // a rail that takes all at once leaves nothing to others
-		l.Shape(h, first, 1000)
-		l.Shape(h, second, 1000)
+		l.Shape(h, first, 100)
+		l.Shape(h, second, 100)
 	}
 	dir := t.TempDir()
 	ranks := onHosts(t, l, []int{0, 1}, 1<<18, "NCCL_DEBUG=WARN", "NCCL_DEBUG_FILE="+filepath.Join(dir, "%p"))
